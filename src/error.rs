@@ -1,0 +1,235 @@
+//! The one error type of the library, and why a disk refused.
+
+use std::io;
+
+use crate::path::{MemoryPath, PathError};
+
+/// The result of everything in this crate that can fail.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a store could not do what it was asked.
+///
+/// Programs match the variants; models get the words of the dialect they speak (module `tool`);
+/// people get `Display`, and a hint from the command line.
+/// No variant shows a path of the host in its `Display`: stores are served to strangers.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The text is not a path of a memory.
+    #[error("`{path}` is not a valid path: {source}")]
+    Path {
+        /// The path as it was given.
+        path: String,
+        /// The rule that it breaks.
+        source: PathError,
+    },
+    /// A change would touch a name that begins with a dot, which the settings forbid.
+    #[error("`{path}` is hidden, and hidden names cannot be changed")]
+    Hidden {
+        /// The path that was to be changed.
+        path: MemoryPath,
+    },
+    /// A change would touch a path that the settings call read-only.
+    #[error("`{path}` is read-only")]
+    ReadOnly {
+        /// The path that was to be changed.
+        path: MemoryPath,
+    },
+    /// A written file would be longer than the settings allow.
+    #[error("`{path}` would be {size} bytes, over the limit of {limit} bytes")]
+    TooLarge {
+        /// The file that was to be written.
+        path: MemoryPath,
+        /// Bytes that it would have.
+        size: u64,
+        /// Bytes that it may have.
+        limit: u64,
+    },
+    /// What was to be made is there already, or came to be there while the change was under way.
+    #[error("`{path}` already exists")]
+    Exists {
+        /// The path that is taken.
+        path: MemoryPath,
+    },
+    /// What was to be read, edited, moved or removed is not there (any more).
+    #[error("`{path}` does not exist")]
+    Missing {
+        /// The path that leads nowhere.
+        path: MemoryPath,
+    },
+    /// The path crosses or ends in a symbolic link, which is never followed.
+    #[error("`{path}` is a symbolic link")]
+    Link {
+        /// The path that was asked for.
+        path: MemoryPath,
+    },
+    /// The path goes through something that is no directory.
+    #[error("`{file}` is a file, so `{path}` cannot be below it")]
+    BelowFile {
+        /// The path that was asked for.
+        path: MemoryPath,
+        /// The file on the way.
+        file: MemoryPath,
+    },
+    /// The path names a FIFO, a socket or a device.
+    #[error("`{path}` is neither a file nor a directory")]
+    Unsupported {
+        /// The path that was asked for.
+        path: MemoryPath,
+    },
+    /// Two edits of one change concern the same place, or one lies below the other.
+    #[error("another edit of the same change concerns `{path}`, too")]
+    Overlap {
+        /// The path that is concerned twice.
+        path: MemoryPath,
+    },
+    /// The memory directory refused a change; what was there before stands.
+    #[error("the memory directory cannot be written: {why}")]
+    Write {
+        /// The reason, in words that name nothing of the host.
+        why: Trouble,
+        /// What was being done, for a log: verb and name.
+        doing: String,
+        /// What the operating system or the database said.
+        source: Option<Cause>,
+    },
+    /// The memory directory could not be read.
+    #[error("the memory directory cannot be read: {why}")]
+    Read {
+        /// The reason, in words that name nothing of the host.
+        why: Trouble,
+        /// What was being done, for a log: verb and name.
+        doing: String,
+        /// What the operating system said.
+        source: Option<Cause>,
+    },
+    /// Another process kept the store locked for longer than the settings allow.
+    #[error("the memory directory is busy{}", match .pid { Some(p) => format!(" (process {p} has it)"), None => String::new() })]
+    Busy {
+        /// The process that holds the lock, as far as it is known.
+        pid: Option<u32>,
+    },
+    /// The change is durable, but could be neither published nor withdrawn: the next open settles it.
+    #[error("it is not known whether the change to `{path}` was saved")]
+    Unknown {
+        /// The path to look at before trying again.
+        path: MemoryPath,
+    },
+    /// There is no store where one was to be read.
+    #[error("there is no memory store in `{base}`")]
+    NoStore {
+        /// The directory as it was given.
+        base: String,
+    },
+    /// `memdir.toml` says something that memdir does not understand.
+    #[error("memdir.toml: {problem}")]
+    Settings {
+        /// What is wrong, with line and the nearest right word where there is one.
+        problem: String,
+    },
+    /// The journal was written by a newer memdir.
+    #[error("the journal has format {found}, and this memdir knows formats up to {known}")]
+    NewerJournal {
+        /// The format on disk.
+        found: i64,
+        /// The newest format that this version reads.
+        known: i64,
+    },
+}
+
+/// What lies beneath an [`Error::Write`] or [`Error::Read`].
+pub type Cause = Box<dyn std::error::Error + Send + Sync>;
+
+/// Why the disk refused, in words fit for a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Trouble {
+    /// The file system, the quota or the inode table is full, or a size limit of the process is reached.
+    #[error("no space left")]
+    NoSpace,
+    /// The file system is mounted read-only.
+    #[error("it is read-only")]
+    ReadOnly,
+    /// This user may not.
+    #[error("permission denied")]
+    Denied,
+    /// The process or the system has no file descriptors left.
+    #[error("too many files are open")]
+    TooManyFiles,
+    /// Anything else that the operating system reported.
+    #[error("input/output error")]
+    Io,
+    /// `journal.db` is not a database, or its pages are damaged. The plain files are not touched by that.
+    #[error("its journal is damaged")]
+    Journal,
+    /// A sync failed, after which nothing is known to be durable until the store is opened again.
+    #[error("a sync failed, restart to go on")]
+    SyncFailed,
+    /// The store lies on a file system over the network, which cannot hold a write-ahead log.
+    #[error("it is on a network file system, which cannot hold a journal")]
+    Network,
+    /// `memories` and `.memdir` lie on different file systems, so that nothing can be published by a rename.
+    #[error("its parts are on different file systems")]
+    Split,
+}
+
+impl Trouble {
+    /// What an error of the operating system means for a memory.
+    #[must_use]
+    pub fn of(error: &io::Error) -> Self {
+        use rustix::io::Errno;
+        match Errno::from_io_error(error) {
+            Some(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => Self::NoSpace,
+            Some(Errno::ROFS) => Self::ReadOnly,
+            Some(Errno::ACCESS | Errno::PERM) => Self::Denied,
+            Some(Errno::MFILE | Errno::NFILE) => Self::TooManyFiles,
+            _ => Self::Io,
+        }
+    }
+}
+
+impl Error {
+    /// A write that the operating system refused; `doing` is verb and name.
+    pub(crate) fn write(doing: impl Into<String>, source: impl Into<io::Error>) -> Self {
+        let source = source.into();
+        Self::Write { why: Trouble::of(&source), doing: doing.into(), source: Some(source.into()) }
+    }
+
+    /// A read that the operating system refused; `doing` is verb and name.
+    pub(crate) fn read(doing: impl Into<String>, source: impl Into<io::Error>) -> Self {
+        let source = source.into();
+        Self::Read { why: Trouble::of(&source), doing: doing.into(), source: Some(source.into()) }
+    }
+}
+
+impl Error {
+    /// The same failure once more, for each of several changes that it ended; what lies beneath becomes text.
+    pub(crate) fn again(&self) -> Self {
+        let text = |source: &Option<Cause>| source.as_ref().map(|cause| cause.to_string().into());
+        match self {
+            Self::Path { path, source } => Self::Path { path: path.clone(), source: *source },
+            Self::Hidden { path } => Self::Hidden { path: path.clone() },
+            Self::ReadOnly { path } => Self::ReadOnly { path: path.clone() },
+            Self::TooLarge { path, size, limit } => {
+                Self::TooLarge { path: path.clone(), size: *size, limit: *limit }
+            }
+            Self::Exists { path } => Self::Exists { path: path.clone() },
+            Self::Missing { path } => Self::Missing { path: path.clone() },
+            Self::Link { path } => Self::Link { path: path.clone() },
+            Self::BelowFile { path, file } => Self::BelowFile { path: path.clone(), file: file.clone() },
+            Self::Unsupported { path } => Self::Unsupported { path: path.clone() },
+            Self::Overlap { path } => Self::Overlap { path: path.clone() },
+            Self::Write { why, doing, source } => {
+                Self::Write { why: *why, doing: doing.clone(), source: text(source) }
+            }
+            Self::Read { why, doing, source } => {
+                Self::Read { why: *why, doing: doing.clone(), source: text(source) }
+            }
+            Self::Busy { pid } => Self::Busy { pid: *pid },
+            Self::Unknown { path } => Self::Unknown { path: path.clone() },
+            Self::NoStore { base } => Self::NoStore { base: base.clone() },
+            Self::Settings { problem } => Self::Settings { problem: problem.clone() },
+            Self::NewerJournal { found, known } => Self::NewerJournal { found: *found, known: *known },
+        }
+    }
+}

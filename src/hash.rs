@@ -1,0 +1,39 @@
+//! SHA-256 of a memory's bytes, as history, recovery and the chain compare them.
+
+use std::fmt;
+
+use sha2::{Digest, Sha256};
+
+/// The SHA-256 of some bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Hash(pub [u8; 32]);
+
+impl Hash {
+    /// Hashes `bytes`.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+
+    /// Hashes `parts` one after the other, as if they were one.
+    #[must_use]
+    pub fn of_parts(parts: &[&[u8]]) -> Self {
+        let mut state = Sha256::new();
+        for part in parts {
+            state.update(part);
+        }
+        Self(state.finalize().into())
+    }
+}
+
+impl fmt::Display for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

@@ -1,0 +1,13 @@
+//! The memory of an LLM agent, kept as plain files that a person can read, edit, diff and delete.
+
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests lay out directories"))]
+
+mod error;
+mod guard;
+mod hash;
+mod id;
+mod path;
+mod text;
+
+pub use error::{Cause, Error, Result, Trouble};
+pub use path::{MemoryPath, PathError};
