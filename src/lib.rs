@@ -2,7 +2,9 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests lay out directories"))]
 
+mod disk;
 mod error;
+mod fail;
 mod guard;
 mod hash;
 mod id;

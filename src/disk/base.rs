@@ -1,0 +1,172 @@
+//! The base directory of a store: opened once, everything else is found by its handle.
+
+use std::fs::File;
+use std::os::fd::AsFd as _;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::lock::{self, LOCK};
+use super::mark::Marked;
+use super::room::{MEMORIES, ROOM, Room, sync_directory, syncable};
+use super::sandbox::{Backend, Sandbox};
+use super::site::{self, Site};
+use crate::error::{Error, Result, Trouble};
+use crate::fail;
+
+/// An open base directory.
+#[derive(Debug)]
+pub(crate) struct Base {
+    pub(crate) sandbox: Sandbox,
+    pub(crate) site: Site,
+    path: PathBuf,
+    /// The lock file, opened for reading by who only looks at the mark.
+    mark: OnceLock<File>,
+}
+
+impl Base {
+    /// Opens the base directory at `path`; `Ok(None)` when it is missing.
+    pub(crate) fn open(path: &Path, backend: Backend) -> Result<Option<Self>> {
+        let path = std::path::absolute(path).map_err(|e| Error::read("find the base directory", e))?;
+        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | HANDLE;
+        let fd = match rustix::fs::open(&path, flags, Mode::empty()) {
+            Ok(fd) => fd,
+            Err(Errno::NOENT) => return Ok(None),
+            Err(e) => return Err(Error::read("open the base directory", e)),
+        };
+        let site = Site::of(&fd)?;
+        Ok(Some(Self { sandbox: Sandbox::new(fd, backend)?, site, path, mark: OnceLock::new() }))
+    }
+
+    /// Makes the base directory and those above it, private where they are new, and syncs what it made.
+    pub(crate) fn make(path: &Path, dir_mode: u32) -> Result<()> {
+        use std::os::unix::fs::DirBuilderExt as _;
+        let path = std::path::absolute(path).map_err(|e| Error::write("find the base directory", e))?;
+        let missing: Vec<&Path> = path.ancestors().take_while(|dir| !dir.exists()).collect();
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(dir_mode)
+            .create(&path)
+            .map_err(|e| Error::write("make the base directory", e))?;
+        for dir in missing.iter().filter_map(|dir| dir.parent()) {
+            let parent =
+                rustix::fs::open(dir, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+                    .map_err(|e| Error::write("open a directory above the base", e))?;
+            sync_directory(&parent, "a directory above the base")?;
+        }
+        Ok(())
+    }
+
+    /// Whether the directory looks like a store.
+    pub(crate) fn is_store(&self) -> bool {
+        [MEMORIES, ROOM]
+            .iter()
+            .any(|name| rustix::fs::statat(self.sandbox.base(), *name, AtFlags::SYMLINK_NOFOLLOW).is_ok())
+    }
+
+    /// Opens the machine's room, making what is missing.
+    pub(crate) fn room(&self, allow_fuse: bool) -> Result<Room> {
+        site::refuse_network(self.sandbox.base(), allow_fuse)?;
+        let room = Room::open(self.sandbox.base(), &self.path)?;
+        if let Some(root) = self.sandbox.root()?
+            && site::mount_id(&root)? != room.mount()?
+        {
+            return Err(Error::Write { why: Trouble::Split, doing: "open the store".into(), source: None });
+        }
+        Ok(room)
+    }
+
+    /// What the last writer left in the lock file.
+    pub(crate) fn marked(&self) -> Marked {
+        if self.mark.get().is_none() {
+            let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+            if let Ok(file) =
+                rustix::fs::openat(self.sandbox.base(), format!("{ROOM}/{LOCK}"), flags, Mode::empty())
+            {
+                let _ = self.mark.set(file.into());
+            }
+        }
+        match self.mark.get().map(lock::read_mark) {
+            None => Marked::Never,
+            Some(None) => Marked::Unreadable,
+            Some(Some(mark)) => Marked::By(mark),
+        }
+    }
+
+    /// Makes `memories/`, durably, when it is missing; whether it was.
+    pub(crate) fn make_root(&self, mode: u32) -> Result<bool> {
+        fail::step();
+        match rustix::fs::mkdirat(self.sandbox.base(), MEMORIES, Mode::from_raw_mode(mode)) {
+            Ok(()) => {}
+            Err(Errno::EXIST) => return Ok(false),
+            Err(e) => return Err(Error::write("make memories", e)),
+        }
+        if let Some(root) = self.sandbox.root()? {
+            rustix::fs::fchmod(syncable(&root)?, Mode::from_raw_mode(mode))
+                .map_err(|e| Error::write("make memories", e))?;
+        }
+        sync_directory(&syncable(self.sandbox.base())?, "the base directory")?;
+        Ok(true)
+    }
+
+    /// The text of a file beside the memories, such as `memdir.toml`; `None` when there is none.
+    pub(crate) fn side_file(&self, name: &str) -> Result<Option<String>> {
+        match std::fs::read_to_string(self.path.join(name)) {
+            Ok(text) => Ok(Some(text)),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(Error::read(format!("read {name}"), e)),
+        }
+    }
+
+    /// What is wrong with the disk, where the database could not say it well.
+    pub(crate) fn trouble(&self) -> Trouble {
+        let base = self.sandbox.base();
+        let room = format!("{ROOM}/.");
+        let name =
+            if rustix::fs::statat(base, &room, AtFlags::empty()).is_ok() { room.as_str() } else { "." };
+        if let Err(e) = rustix::io::fcntl_dupfd_cloexec(base, 0) {
+            return Trouble::of(&e.into());
+        }
+        if let Err(e) = rustix::fs::accessat(base, name, rustix::fs::Access::WRITE_OK, AtFlags::EACCESS) {
+            return Trouble::of(&e.into());
+        }
+        match rustix::fs::fstatvfs(base) {
+            Ok(space) if space.f_bavail == 0 || space.f_files != 0 && space.f_favail == 0 => Trouble::NoSpace,
+            _ => Trouble::Io,
+        }
+    }
+
+    /// Syncs the whole file system that the store lies on.
+    pub(crate) fn sync_all(&self) -> Result<()> {
+        fail::step();
+        #[cfg(target_os = "linux")]
+        return rustix::fs::syncfs(syncable(self.sandbox.base())?.as_fd())
+            .map_err(|e| super::room::sync_failed("sync the file system".into(), e));
+        #[cfg(not(target_os = "linux"))]
+        {
+            rustix::fs::sync();
+            Ok(())
+        }
+    }
+}
+
+/// How a directory is opened that is only a starting point.
+#[cfg(target_os = "linux")]
+const HANDLE: OFlags = OFlags::PATH;
+#[cfg(not(target_os = "linux"))]
+const HANDLE: OFlags = OFlags::RDONLY;
+
+/// Syncs the file or directory at a path; what is not there (any more) has nothing to sync.
+pub(crate) fn sync_at(base: &Base, path: &crate::path::MemoryPath) -> Result<()> {
+    fail::step();
+    let failed = |e| super::room::sync_failed(format!("sync {path}"), e);
+    if let Ok(open) = base.sandbox.open_file(path)? {
+        return rustix::fs::fsync(&open.file).map_err(failed);
+    }
+    match base.sandbox.open_dir(path)? {
+        Ok(dir) => rustix::fs::fsync(&dir).map_err(failed),
+        Err(_) => Ok(()),
+    }
+}

@@ -1,0 +1,150 @@
+//! `.memdir`, the machine's room: lock files, staging, what is kept. No tool path can name it.
+
+use std::io::Write as _;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::lock::{LOCK, Locks};
+use crate::error::{Error, Result, Trouble};
+
+/// The name of the room in the base directory.
+pub(crate) const ROOM: &str = ".memdir";
+/// The name of the memories' root in the base directory.
+pub(crate) const MEMORIES: &str = "memories";
+const JOURNAL: &str = "journal.db";
+const STAGING: &str = "staging";
+const KEPT: &str = "kept";
+/// The room belongs to the machine, whatever the settings say of memories.
+const PRIVATE: Mode = Mode::RWXU;
+
+/// The open room of a store.
+#[derive(Debug)]
+pub(crate) struct Room {
+    dir: OwnedFd,
+    pub(super) staging: OwnedFd,
+    pub(super) kept: OwnedFd,
+    pub(crate) locks: Locks,
+    lock_inode: Option<u64>,
+    path: PathBuf,
+}
+
+impl Room {
+    /// Opens the room in `base` (which lies at `path`), making what is missing of it.
+    pub(super) fn open(base: BorrowedFd<'_>, path: &std::path::Path) -> Result<Self> {
+        let made = make_directory(base, ROOM)?;
+        let dir = open_directory(base, ROOM)?;
+        let mut fresh = made;
+        for name in [STAGING, KEPT] {
+            fresh |= make_directory(&dir, name)?;
+        }
+        let (staging, kept) = (open_directory(&dir, STAGING)?, open_directory(&dir, KEPT)?);
+        let locks = Locks::open(&dir)?;
+        let path = path.join(ROOM);
+        if fresh {
+            ignore_in_git(&path)?;
+            sync_directory(&dir, ROOM)?;
+            sync_directory(&syncable(base)?, "the base directory")?;
+        }
+        let lock_inode = locks.inode();
+        Ok(Self { dir, staging, kept, locks, lock_inode, path })
+    }
+
+    /// Where the journal is, for SQLite, which opens by name.
+    pub(crate) fn journal_path(&self) -> PathBuf {
+        self.path.join(JOURNAL)
+    }
+
+    /// The inode of the journal's file; `None` when it is missing.
+    pub(crate) fn journal_inode(&self) -> Option<u64> {
+        inode(&self.dir, JOURNAL)
+    }
+
+    /// Whether this is still the room that `base` holds: somebody may have removed it, and another process made a new one.
+    pub(crate) fn is_current(&self, base: BorrowedFd<'_>) -> bool {
+        let seen = inode(base, &format!("{ROOM}/{LOCK}"));
+        seen.is_some() && seen == self.lock_inode
+    }
+
+    /// The device and mount on which the room lies: files can be renamed to and from it only there.
+    pub(crate) fn mount(&self) -> Result<u64> {
+        super::site::mount_id(&self.dir)
+    }
+
+    /// Syncs the names in the room: a journal that was just made must not vanish.
+    pub(crate) fn sync(&self) -> Result<()> {
+        sync_directory(&self.dir, ROOM)
+    }
+
+    /// The names in `staging/`, which are all machine-made.
+    pub(crate) fn staged(&self) -> Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in walkdir::WalkDir::new(self.path.join(STAGING)).min_depth(1).max_depth(1) {
+            match entry {
+                Ok(entry) => names.push(entry.file_name().to_string_lossy().into_owned()),
+                Err(e) => {
+                    let e = e.into_io_error().unwrap_or_else(|| std::io::ErrorKind::Other.into());
+                    return Err(Error::write("look into .memdir/staging", e));
+                }
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+}
+
+fn inode(dir: impl AsFd, name: &str) -> Option<u64> {
+    rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| stat.st_ino)
+}
+
+/// Makes a private directory; `false` when it is there.
+fn make_directory(parent: impl AsFd + Copy, name: &str) -> Result<bool> {
+    match rustix::fs::mkdirat(parent, name, PRIVATE) {
+        Ok(()) => Ok(true),
+        Err(Errno::EXIST) => Ok(false),
+        // A file system that cannot be written says so even where the directory is there.
+        Err(e) => match rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => Ok(false),
+            _ => Err(Error::write(format!("make {name}"), e)),
+        },
+    }
+}
+
+/// Opens a directory of the machine's own, for reading and syncing.
+fn open_directory(parent: impl AsFd + Copy, name: &str) -> Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(parent, name, flags, Mode::empty())
+        .map_err(|e| Error::write(format!("open {name}"), e))
+}
+
+/// A handle of the same directory that can be synced, which one made by `O_PATH` cannot.
+pub(super) fn syncable(dir: impl AsFd + Copy) -> Result<OwnedFd> {
+    open_directory(dir, ".")
+}
+
+/// Syncs a directory: the names in it.
+pub(super) fn sync_directory(dir: impl AsFd, name: &str) -> Result<()> {
+    rustix::fs::fsync(dir).map_err(|e| sync_failed(format!("sync {name}"), e))
+}
+
+/// A sync that failed. Where the file system has turned read-only there was nothing to lose.
+pub(super) fn sync_failed(doing: String, error: Errno) -> Error {
+    let source: std::io::Error = error.into();
+    let why = if error == Errno::ROFS { Trouble::ReadOnly } else { Trouble::SyncFailed };
+    Error::Write { why, doing, source: Some(source.into()) }
+}
+
+/// Keeps the room out of a git work tree that the store may live in.
+fn ignore_in_git(room: &std::path::Path) -> Result<()> {
+    let write = || {
+        let mut file = tempfile::NamedTempFile::new_in(room)?;
+        file.write_all(b"*\n")?;
+        match file.persist_noclobber(room.join(".gitignore")) {
+            Err(e) if e.error.kind() != std::io::ErrorKind::AlreadyExists => Err(e.error),
+            _ => Ok(()),
+        }
+    };
+    write().map_err(|e| Error::write("write .memdir/.gitignore", e))
+}
