@@ -8,6 +8,7 @@ mod fail;
 mod guard;
 mod hash;
 mod id;
+mod journal;
 mod path;
 mod text;
 

@@ -1,0 +1,271 @@
+//! The journal: a redo log with history. The only module that names SQLite.
+//!
+//! One call of [`Journal::commit`] is one transaction, synced: the durable moment of the changes in it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
+
+use crate::error::{Error, Result, Trouble};
+use crate::hash::Hash;
+use crate::id::VersionId;
+
+mod body;
+mod commit;
+mod delta;
+mod redo;
+mod schema;
+mod withdraw;
+
+pub(crate) use commit::Committed;
+pub(crate) use redo::{LoggedStep, Past};
+
+/// One boot of the machine and one mount of the file system: what was published in another run may be lost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Run {
+    /// The kernel's boot id.
+    pub(crate) boot: String,
+    /// The unique id of the mount.
+    pub(crate) mount: u64,
+}
+
+/// Who made a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum By<'a> {
+    Agent(&'a str),
+    User(&'a str),
+    Outside,
+    /// Recovery, putting back what a crash took.
+    Recovery,
+}
+
+/// One change to be committed.
+#[derive(Debug)]
+pub(crate) struct Record<'a> {
+    pub(crate) by: By<'a>,
+    pub(crate) reason: Option<&'a str>,
+    pub(crate) steps: &'a [Step],
+}
+
+/// One step of a change. Paths are relative to the root, in normal form (or as far as a person's names allow one).
+#[derive(Debug)]
+pub(crate) enum Step {
+    MakeDirectory {
+        path: String,
+    },
+    /// A file or a directory, with all memories at or below it.
+    Rename {
+        from: String,
+        to: String,
+        inode: u64,
+    },
+    /// A directory or anything that is not a regular file, taken to `staging/old-{staged}`. The deletions of the files
+    /// below it are steps of their own.
+    RemoveTree {
+        path: String,
+        inode: u64,
+        staged: u64,
+    },
+    /// A file that a crash had taken, or brought back, is again as it should be.
+    Recovered {
+        path: String,
+    },
+    /// New content: of a new memory, or of the one that lives at `path`. The file waits in `staging/new-{staged}`,
+    /// or is on disk already (an edit from outside).
+    Write {
+        path: String,
+        content: Content,
+        mode: u32,
+        staged: Option<u64>,
+    },
+    /// The memory at `path` is gone; its file is taken to `staging/old-{staged}`, or is gone already.
+    Delete {
+        path: String,
+        staged: Option<u64>,
+    },
+}
+
+/// A version's bytes, and how much of them the journal is to hold.
+#[derive(Debug, Clone)]
+pub(crate) struct Content {
+    pub(crate) hash: Hash,
+    pub(crate) size: u64,
+    pub(crate) bytes: Stored,
+}
+
+/// Where a version's bytes are kept.
+#[derive(Debug, Clone)]
+pub(crate) enum Stored {
+    /// In the journal. `old` are the bytes of the version before, where they are at hand, to make a small delta.
+    Here { new: Arc<[u8]>, old: Option<Arc<[u8]>> },
+    /// Not in the journal: too large, or not text. They go to `kept/` before anything destroys them.
+    Elsewhere,
+}
+
+/// The newest version of a memory that lives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) memory: i64,
+    pub(crate) version: i64,
+    pub(crate) id: VersionId,
+    pub(crate) path: String,
+    pub(crate) hash: Hash,
+    pub(crate) size: u64,
+    pub(crate) mode: u32,
+    /// Whether the journal holds the bytes.
+    pub(crate) stored: bool,
+}
+
+/// An open journal.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    db: Connection,
+    run: i64,
+}
+
+/// How long to wait for a person's `sqlite3` shell: memdir's own processes never meet here, they hold the lock.
+const FOREIGN_WAIT: Duration = Duration::from_secs(5);
+
+impl Journal {
+    /// Opens the journal at `path`, making it when it is missing. The caller holds the store's lock.
+    ///
+    /// # Errors
+    /// [`Error::Write`] with [`Trouble::Journal`] when it is damaged, [`Error::NewerJournal`], or what the disk says.
+    pub(crate) fn open(path: &Path, run: &Run) -> Result<Self> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX
+            | OpenFlags::SQLITE_OPEN_EXRESCODE;
+        let mut db = Connection::open_with_flags(path, flags).map_err(failure("open"))?;
+        db.busy_timeout(FOREIGN_WAIT).map_err(failure("set up"))?;
+        db.set_prepared_statement_cache_capacity(48);
+        schema::prepare(&mut db)?;
+        let run = run_id(&db, run)?;
+        Ok(Self { db, run })
+    }
+
+    /// The number of the newest change; 0 when there is none.
+    pub(crate) fn last_change(&self) -> Result<u64> {
+        self.one("SELECT coalesce(max(seq), 0) FROM change", "read the newest change")
+    }
+
+    /// The number of the newest version; 0 when there is none.
+    pub(crate) fn last_version(&self) -> Result<u64> {
+        self.one("SELECT coalesce(max(n), 0) FROM version", "read the newest version")
+    }
+
+    /// The watermark: all changes up to this one are on disk in their places, too.
+    pub(crate) fn synced(&self) -> Result<u64> {
+        self.one("SELECT coalesce((SELECT value FROM meta WHERE key = 'synced'), 0)", "read the watermark")
+    }
+
+    /// Moves the watermark. Not synced itself: a watermark that is too low costs only time.
+    pub(crate) fn set_synced(&mut self, change: u64) -> Result<()> {
+        let set = |db: &Connection| {
+            db.execute_batch("PRAGMA synchronous = NORMAL")?;
+            db.execute("INSERT OR REPLACE INTO meta VALUES ('synced', ?1)", params![to_sql(change)])?;
+            db.execute_batch("PRAGMA synchronous = FULL")
+        };
+        set(&self.db).map_err(failure("move the watermark"))
+    }
+
+    /// The memory that lives at exactly this path.
+    pub(crate) fn head(&self, path: &str) -> Result<Option<Head>> {
+        let mut query = self
+            .db
+            .prepare_cached(&format!("{HEADS} WHERE m.path = ?1 AND m.live = 1"))
+            .map_err(failure("look up"))?;
+        query.query_row(params![path], read_head).optional().map_err(failure("look up"))
+    }
+
+    /// The memories that live below this directory (`""`: all of them), by path.
+    pub(crate) fn heads_below(&self, directory: &str) -> Result<Vec<Head>> {
+        let (low, high) = below(directory);
+        let sql = format!("{HEADS} WHERE m.path >= ?1 AND m.path < ?2 AND m.live = 1 ORDER BY m.path");
+        let mut query = self.db.prepare_cached(&sql).map_err(failure("look up a directory"))?;
+        let rows = query.query_map(params![low, high], read_head).map_err(failure("look up a directory"))?;
+        rows.collect::<Result<_, _>>().map_err(failure("look up a directory"))
+    }
+
+    fn one(&self, sql: &str, doing: &'static str) -> Result<u64> {
+        let mut query = self.db.prepare_cached(sql).map_err(failure(doing))?;
+        query.query_row([], |row| row.get::<_, i64>(0)).map(from_sql).map_err(failure(doing))
+    }
+}
+
+/// The columns that [`read_head`] reads.
+const HEADS: &str = "SELECT m.n, v.n, v.id, m.path, v.sha256, v.size, v.mode, v.body IS NOT NULL
+    FROM memory m JOIN version v ON v.n = m.head";
+
+fn read_head(row: &rusqlite::Row<'_>) -> rusqlite::Result<Head> {
+    Ok(Head {
+        memory: row.get(0)?,
+        version: row.get(1)?,
+        id: VersionId(ulid::Ulid::from_bytes(row.get(2)?)),
+        path: row.get(3)?,
+        hash: Hash(row.get(4)?),
+        size: from_sql(row.get(5)?),
+        mode: row.get(6)?,
+        stored: row.get(7)?,
+    })
+}
+
+/// The half-open range of paths below a directory: `/` is followed by `0`.
+fn below(directory: &str) -> (String, String) {
+    if directory.is_empty() {
+        return (String::new(), "\u{10ffff}".repeat(2));
+    }
+    (format!("{directory}/"), format!("{directory}0"))
+}
+
+fn run_id(db: &Connection, run: &Run) -> Result<i64> {
+    let mount = to_sql(run.mount);
+    let find = "SELECT id FROM run WHERE boot = ?1 AND mount = ?2 ORDER BY id DESC LIMIT 1";
+    let found = db.query_row(find, params![run.boot, mount], |row| row.get(0)).optional();
+    if let Some(id) = found.map_err(failure("read the runs"))? {
+        return Ok(id);
+    }
+    db.execute("INSERT INTO run (boot, mount) VALUES (?1, ?2)", params![run.boot, mount])
+        .map_err(failure("record the run"))?;
+    Ok(db.last_insert_rowid())
+}
+
+/// SQLite's integers are signed; sizes, inodes and mount ids go through it bit by bit.
+fn to_sql(n: u64) -> i64 {
+    n.cast_signed()
+}
+
+fn from_sql(n: i64) -> u64 {
+    n.cast_unsigned()
+}
+
+/// What an error of SQLite means for a memory.
+fn failure(doing: &'static str) -> impl Fn(rusqlite::Error) -> Error {
+    move |error| {
+        let why = match &error {
+            rusqlite::Error::SqliteFailure(e, _) => match (e.code, e.extended_code) {
+                (_, rusqlite::ffi::SQLITE_IOERR_FSYNC | rusqlite::ffi::SQLITE_IOERR_DIR_FSYNC) => {
+                    Trouble::SyncFailed
+                }
+                (ErrorCode::DiskFull, _) => Trouble::NoSpace,
+                (ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt, _) => Trouble::Journal,
+                (ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked, _) => return Error::Busy { pid: None },
+                _ => Trouble::Io,
+            },
+            // A value of the wrong type or a missing row, where this module always writes one.
+            rusqlite::Error::QueryReturnedNoRows
+            | rusqlite::Error::InvalidColumnType(..)
+            | rusqlite::Error::FromSqlConversionFailure(..)
+            | rusqlite::Error::IntegralValueOutOfRange(..) => Trouble::Journal,
+            _ => Trouble::Io,
+        };
+        Error::Write { why, doing: format!("journal: {doing}"), source: Some(Box::new(error)) }
+    }
+}
+
+/// The journal contradicts itself.
+fn damaged(doing: &'static str) -> Error {
+    Error::Write { why: Trouble::Journal, doing: format!("journal: {doing}"), source: None }
+}

@@ -1,0 +1,321 @@
+//! Committing changes: rows of the log, versions chained to one another, memories moved on.
+
+use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
+use ulid::Ulid;
+
+use super::{
+    By, Content, Head, Journal, Record, Step, Stored, below, body, failure, from_sql, read_head, to_sql,
+};
+use crate::error::Result;
+use crate::hash::Hash;
+use crate::id::{ChangeId, MemoryId, VersionId, fill_random, new_ulid};
+
+/// What a commit made.
+#[derive(Debug, Default)]
+pub(crate) struct Committed {
+    /// The number of each change, in the order of the records.
+    pub(crate) changes: Vec<u64>,
+    /// The versions whose bytes the journal does not hold, by path: their files go to `kept/` under this name.
+    pub(crate) elsewhere: Vec<(String, VersionId)>,
+}
+
+impl Committed {
+    /// The newest of those versions at `path`.
+    pub(crate) fn elsewhere_at(&self, path: &str) -> Option<VersionId> {
+        self.elsewhere.iter().rev().find(|(at, _)| at == path).map(|(_, id)| *id)
+    }
+}
+
+/// Operations of a version, as the Memory Stores API names them.
+pub(super) const CREATED: i64 = 0;
+pub(super) const MODIFIED: i64 = 1;
+pub(super) const DELETED: i64 = 2;
+/// Operations on directories.
+pub(super) const MADE: i64 = 0;
+pub(super) const RENAMED: i64 = 1;
+pub(super) const REMOVED: i64 = 2;
+pub(super) const RECOVERED: i64 = 3;
+
+impl Journal {
+    /// Commits `records` as one synced transaction; `now` are microseconds since 1970.
+    ///
+    /// # Errors
+    /// Nothing is committed then, but after [`Trouble::SyncFailed`](crate::Trouble::SyncFailed) it may be.
+    pub(crate) fn commit(&mut self, now: i64, records: &[Record<'_>]) -> Result<Committed> {
+        let run = self.run;
+        let tx = self
+            .db
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(failure("begin a change"))?;
+        let (last_seq, last_at) = last_change(&tx)?;
+        let (versions, chain) = last_version(&tx)?;
+        let mut scribe =
+            Scribe { tx: &tx, chain, versions, seq: last_seq, at: last_at, done: Committed::default() };
+        for record in records {
+            scribe.change(record, now, run)?;
+        }
+        let done = scribe.done;
+        tx.commit().map_err(failure("commit"))?;
+        Ok(done)
+    }
+}
+
+/// Writes the rows of one transaction.
+struct Scribe<'t, 'db> {
+    tx: &'t Transaction<'db>,
+    chain: [u8; 32],
+    /// The number of the newest version.
+    versions: i64,
+    seq: i64,
+    at: i64,
+    done: Committed,
+}
+
+/// A new version, before it has a number.
+struct Draft<'a> {
+    memory: i64,
+    memory_id: MemoryId,
+    prev: Option<i64>,
+    operation: i64,
+    path: &'a str,
+    hash: Option<Hash>,
+    size: u64,
+    mode: Option<u32>,
+    body: Option<i64>,
+    staged: Option<u64>,
+}
+
+impl Scribe<'_, '_> {
+    fn change(&mut self, record: &Record<'_>, now: i64, run: i64) -> Result<()> {
+        self.seq += 1;
+        // A clock that goes backwards does not: times strictly increase within a store.
+        self.at = now.max(self.at + 1);
+        let (actor, name) = match record.by {
+            By::Agent(name) => (0, Some(name)),
+            By::User(name) => (1, Some(name)),
+            By::Outside => (2, None),
+            By::Recovery => (3, None),
+        };
+        let id = ChangeId(new_ulid(self.at)).0.to_bytes();
+        let sql = "INSERT INTO change (seq, id, at, actor, name, reason, run, versions)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+        self.execute(sql, params![self.seq, id, self.at, actor, name, record.reason, run, self.versions])?;
+        self.done.changes.push(from_sql(self.seq));
+        record.steps.iter().try_for_each(|step| self.step(step))
+    }
+
+    fn step(&mut self, step: &Step) -> Result<()> {
+        match step {
+            Step::MakeDirectory { path } => self.operation(MADE, path, None, None, None),
+            Step::Rename { from, to, inode } => {
+                self.operation(RENAMED, from, Some(to), Some(*inode), None)?;
+                self.rename(from, to)
+            }
+            Step::RemoveTree { path, inode, staged } => {
+                self.operation(REMOVED, path, None, Some(*inode), Some(*staged))
+            }
+            Step::Recovered { path } => self.operation(RECOVERED, path, None, None, None),
+            Step::Write { path, content, mode, staged } => self.write(path, content, *mode, *staged),
+            Step::Delete { path, staged } => self.delete(path, *staged),
+        }
+    }
+
+    fn operation(
+        &self,
+        kind: i64,
+        path: &str,
+        target: Option<&str>,
+        inode: Option<u64>,
+        staged: Option<u64>,
+    ) -> Result<()> {
+        let sql = "INSERT INTO operation (change, kind, path, target, inode, staged) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        self.execute(sql, params![self.seq, kind, path, target, inode.map(to_sql), staged.map(to_sql)])
+    }
+
+    fn write(&mut self, path: &str, content: &Content, mode: u32, staged: Option<u64>) -> Result<()> {
+        let before = self.live(path)?;
+        let body = match &content.bytes {
+            Stored::Here { new, old } => {
+                let base = match (&before, old) {
+                    (Some(before), Some(old)) => {
+                        self.body_of(before.head.version)?.map(|body| (body, &**old))
+                    }
+                    _ => None,
+                };
+                Some(body::write(self.tx, new, base)?)
+            }
+            Stored::Elsewhere => None,
+        };
+        let (memory, memory_id) = match &before {
+            Some(before) => (before.head.memory, before.id),
+            None => self.new_memory(path)?,
+        };
+        let id = self.version(&Draft {
+            memory,
+            memory_id,
+            prev: before.as_ref().map(|before| before.head.version),
+            operation: if before.is_some() { MODIFIED } else { CREATED },
+            path,
+            hash: Some(content.hash),
+            size: content.size,
+            mode: Some(mode),
+            body,
+            staged,
+        })?;
+        if body.is_none() {
+            self.done.elsewhere.push((path.to_owned(), id));
+        }
+        Ok(())
+    }
+
+    fn delete(&mut self, path: &str, staged: Option<u64>) -> Result<()> {
+        let Some(before) = self.live(path)? else { return Ok(()) };
+        self.version(&Draft {
+            memory: before.head.memory,
+            memory_id: before.id,
+            prev: Some(before.head.version),
+            operation: DELETED,
+            path,
+            hash: None,
+            size: 0,
+            mode: None,
+            body: None,
+            staged,
+        })?;
+        self.execute("UPDATE memory SET live = 0 WHERE n = ?1", params![before.head.memory])
+    }
+
+    /// Moves every memory at or below `from`: a version each, with the same bytes.
+    fn rename(&mut self, from: &str, to: &str) -> Result<()> {
+        let (low, high) = below(from);
+        let sql = format!("{LIVE} WHERE m.live = 1 AND (m.path = ?1 OR m.path >= ?2 AND m.path < ?3)");
+        let moved: Vec<Live> = {
+            let mut query = self.tx.prepare_cached(&sql).map_err(failure("find what is renamed"))?;
+            let rows = query
+                .query_map(params![from, low, high], read_live)
+                .map_err(failure("find what is renamed"))?;
+            rows.collect::<Result<_, _>>().map_err(failure("find what is renamed"))?
+        };
+        for Live { head, id } in moved {
+            let path = format!("{to}{}", &head.path[from.len()..]);
+            let body = self.body_of(head.version)?;
+            self.version(&Draft {
+                memory: head.memory,
+                memory_id: id,
+                prev: Some(head.version),
+                operation: MODIFIED,
+                path: &path,
+                hash: Some(head.hash),
+                size: head.size,
+                mode: Some(head.mode),
+                body,
+                staged: None,
+            })?;
+            self.execute("UPDATE memory SET path = ?1 WHERE n = ?2", params![path, head.memory])?;
+        }
+        Ok(())
+    }
+
+    fn new_memory(&self, path: &str) -> Result<(i64, MemoryId)> {
+        let id = MemoryId(new_ulid(self.at));
+        let sql = "INSERT INTO memory (id, path, head, live) VALUES (?1, ?2, 0, 1)";
+        self.execute(sql, params![id.0.to_bytes(), path])?;
+        Ok((self.tx.last_insert_rowid(), id))
+    }
+
+    /// Adds a version, links it into the chain, and makes it its memory's head.
+    fn version(&mut self, draft: &Draft<'_>) -> Result<VersionId> {
+        let id = VersionId(new_ulid(self.at));
+        let mut salt = [0; 16];
+        fill_random(&mut salt);
+        let hash = draft.hash.map(|hash| hash.0);
+        let leaf =
+            Hash::of_parts(&[&salt, draft.path.as_bytes(), &[0], hash.as_ref().map_or(&[][..], |h| h)]).0;
+        self.chain = Hash::of_parts(&[
+            &self.chain,
+            &leaf,
+            &id.0.to_bytes(),
+            &draft.memory_id.0.to_bytes(),
+            &draft.operation.to_be_bytes(),
+            &draft.size.to_be_bytes(),
+            &self.at.to_be_bytes(),
+        ])
+        .0;
+        self.versions += 1;
+        let sql = "INSERT INTO version (n, id, memory, prev, change, operation, path, sha256, size, mode, body, staged, salt, leaf, chain)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
+        self.execute(
+            sql,
+            params![
+                self.versions,
+                id.0.to_bytes(),
+                draft.memory,
+                draft.prev,
+                self.seq,
+                draft.operation,
+                draft.path,
+                hash,
+                to_sql(draft.size),
+                draft.mode,
+                draft.body,
+                draft.staged.map(to_sql),
+                salt,
+                leaf,
+                self.chain
+            ],
+        )?;
+        self.execute("UPDATE memory SET head = ?1 WHERE n = ?2", params![self.versions, draft.memory])?;
+        Ok(id)
+    }
+
+    fn live(&self, path: &str) -> Result<Option<Live>> {
+        let sql = format!("{LIVE} WHERE m.path = ?1 AND m.live = 1");
+        let mut query = self.tx.prepare_cached(&sql).map_err(failure("look up"))?;
+        query.query_row(params![path], read_live).optional().map_err(failure("look up"))
+    }
+
+    fn body_of(&self, version: i64) -> Result<Option<i64>> {
+        let mut query = self
+            .tx
+            .prepare_cached("SELECT body FROM version WHERE n = ?1")
+            .map_err(failure("find a body"))?;
+        query.query_row(params![version], |row| row.get(0)).map_err(failure("find a body"))
+    }
+
+    fn execute(&self, sql: &str, params: impl rusqlite::Params) -> Result<()> {
+        let mut statement = self.tx.prepare_cached(sql).map_err(failure("write a change"))?;
+        statement.execute(params).map_err(failure("write a change"))?;
+        Ok(())
+    }
+}
+
+/// A live memory with its id.
+struct Live {
+    head: Head,
+    id: MemoryId,
+}
+
+/// The columns of [`super::HEADS`], and the memory's id.
+const LIVE: &str = "SELECT m.n, v.n, v.id, m.path, v.sha256, v.size, v.mode, v.body IS NOT NULL, m.id
+    FROM memory m JOIN version v ON v.n = m.head";
+
+fn read_live(row: &rusqlite::Row<'_>) -> rusqlite::Result<Live> {
+    Ok(Live { head: read_head(row)?, id: MemoryId(Ulid::from_bytes(row.get(8)?)) })
+}
+
+fn last_change(tx: &Transaction<'_>) -> Result<(i64, i64)> {
+    let mut query = tx
+        .prepare_cached("SELECT seq, at FROM change ORDER BY seq DESC LIMIT 1")
+        .map_err(failure("read the newest change"))?;
+    let row = query.query_row([], |row| Ok((row.get(0)?, row.get(1)?))).optional();
+    Ok(row.map_err(failure("read the newest change"))?.unwrap_or((0, 0)))
+}
+
+/// The newest version and the end of the chain; zeros before the first.
+fn last_version(tx: &Transaction<'_>) -> Result<(i64, [u8; 32])> {
+    let mut query = tx
+        .prepare_cached("SELECT n, chain FROM version ORDER BY n DESC LIMIT 1")
+        .map_err(failure("read the chain"))?;
+    let row = query.query_row([], |row| Ok((row.get(0)?, row.get(1)?))).optional();
+    Ok(row.map_err(failure("read the chain"))?.unwrap_or((0, [0; 32])))
+}

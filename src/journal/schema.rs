@@ -1,0 +1,66 @@
+//! The tables of the journal, and what is checked when one is opened.
+
+use rusqlite::Connection;
+
+use super::failure;
+use crate::error::{Error, Result};
+
+/// Format of the tables below, kept in SQLite's `user_version`.
+const FORMAT: i64 = 1;
+/// Marks the file as memdir's, in SQLite's `application_id`: "memd".
+const APPLICATION: i64 = 0x6d65_6d64;
+
+/// - `run`: one boot and mount of the disk. What was published in another run may not have reached the disk.
+/// - `change`: what one call did, in order. `at`: microseconds since 1970, strictly increasing. `versions`: the newest version
+///   before it, so that its own are those up to the next change's.
+/// - `operation`: what a change did to directories: 0 made, 1 renamed (`target`), 2 removed, 3 a file recovered. `inode` tells the directory from a
+///   later one of the same name.
+/// - `memory`: a file through all its versions; `path` is where it is, or where it last was.
+/// - `version`: 0 created, 1 modified, 2 deleted. `prev` is the version before; `body` has the bytes, or nothing where they are in
+///   `kept/` or were never read. `salt`, `path` and `sha256` make `leaf`; `chain` runs over all leaves.
+/// - `body`: whole bytes, or the middle of a delta against `base`. `depth` and `weight`: deltas and their bytes since a whole one.
+const TABLES: &str = "
+CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE run (id INTEGER PRIMARY KEY, boot TEXT NOT NULL, mount INTEGER NOT NULL) STRICT;
+CREATE TABLE change (seq INTEGER PRIMARY KEY, id BLOB NOT NULL, at INTEGER NOT NULL, actor INTEGER NOT NULL, name TEXT,
+    reason TEXT, run INTEGER NOT NULL, versions INTEGER NOT NULL, withdrawn INTEGER NOT NULL DEFAULT 0) STRICT;
+CREATE TABLE operation (n INTEGER PRIMARY KEY, change INTEGER NOT NULL, kind INTEGER NOT NULL, path TEXT NOT NULL, target TEXT,
+    inode INTEGER, staged INTEGER) STRICT;
+CREATE INDEX operation_change ON operation (change);
+CREATE TABLE memory (n INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, path TEXT NOT NULL, head INTEGER NOT NULL,
+    live INTEGER NOT NULL) STRICT;
+CREATE INDEX memory_path ON memory (path);
+CREATE TABLE version (n INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, memory INTEGER NOT NULL, prev INTEGER, change INTEGER NOT NULL,
+    operation INTEGER NOT NULL, path TEXT, sha256 BLOB, size INTEGER NOT NULL, mode INTEGER, body INTEGER, staged INTEGER,
+    salt BLOB, leaf BLOB NOT NULL, chain BLOB NOT NULL) STRICT;
+CREATE TABLE body (n INTEGER PRIMARY KEY, base INTEGER, depth INTEGER NOT NULL, weight INTEGER NOT NULL, size INTEGER NOT NULL,
+    prefix INTEGER NOT NULL, suffix INTEGER NOT NULL, bytes BLOB NOT NULL) STRICT;
+";
+
+/// Brings an opened database to where the journal can use it: pragmas, tables, format.
+pub(super) fn prepare(db: &mut Connection) -> Result<()> {
+    let format = |db: &Connection| db.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0));
+    let found = format(db).map_err(failure("read the format"))?;
+    if found > FORMAT {
+        return Err(Error::NewerJournal { found, known: FORMAT });
+    }
+    // A commit is durable when it returns; deleted bytes are overwritten.
+    db.execute_batch(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON;
+         PRAGMA cache_size = -1024; PRAGMA temp_store = MEMORY;",
+    )
+    .map_err(failure("set up the database"))?;
+    if found == 0 {
+        let tx = db
+            .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)
+            .map_err(failure("begin to make the tables"))?;
+        if format(&tx).map_err(failure("read the format"))? == 0 {
+            let marks = format!("PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT};");
+            tx.execute_batch(TABLES)
+                .and_then(|()| tx.execute_batch(&marks))
+                .map_err(failure("make the tables"))?;
+        }
+        tx.commit().map_err(failure("make the tables"))?;
+    }
+    Ok(())
+}
