@@ -10,7 +10,11 @@ mod hash;
 mod id;
 mod journal;
 mod path;
+mod store;
 mod text;
 
 pub use error::{Cause, Error, Result, Trouble};
 pub use path::{MemoryPath, PathError};
+pub use store::{
+    Actor, Builder, Create, Edit, Entry, Extent, Found, Hidden, Listing, Look, Settings, Snapshot, Store,
+};

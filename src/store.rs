@@ -1,0 +1,501 @@
+//! The one place where a memory changes.
+//!
+//! A change is decided inside the lock, staged, committed to the journal (the durable moment), published by renames, and
+//! only then answered. Readers take no lock.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use camino::Utf8Path;
+use chrono::{DateTime, Utc};
+
+use crate::disk::{Backend, Base, Mark, Marked};
+pub use crate::disk::{Entry, Extent, Found, Listing, Look};
+use crate::error::{Error, Result, Trouble};
+use crate::journal::By;
+use crate::path::MemoryPath;
+
+mod absorb;
+mod batch;
+mod finish;
+mod publish;
+mod queue;
+mod recover;
+mod session;
+mod settings;
+mod snapshot;
+mod sync;
+#[cfg(test)]
+mod tests;
+mod verdict;
+
+use batch::{Batch, Offer};
+use queue::{Decided, Outcome, Queue, Request, Ticket, fail_all, lock};
+use session::{Engine, POISONED, Patience};
+pub use settings::{Create, Hidden, Settings};
+pub use snapshot::Snapshot;
+
+/// Who makes a change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Actor {
+    /// An agent, by the name that its host gives it.
+    Agent(String),
+    /// A person's command, by login name.
+    User(String),
+    /// Something that is not memdir: an editor, git, rsync.
+    Outside,
+}
+
+/// One step of a change.
+///
+/// The edits of one change are independent: none concerns a path that another one concerns, or a path below it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Edit {
+    /// Makes a file, or gives it new content when the decision read it as a file.
+    Write {
+        /// The file.
+        path: MemoryPath,
+        /// All its bytes.
+        bytes: Arc<[u8]>,
+    },
+    /// Removes whatever stands there: a file, a directory with all below it, a link (never what it points to), a FIFO.
+    Remove {
+        /// What goes.
+        path: MemoryPath,
+    },
+    /// Moves a file or a directory to a place where nothing stands; missing parents are made.
+    Rename {
+        /// Where it is.
+        from: MemoryPath,
+        /// Where it will be.
+        to: MemoryPath,
+    },
+}
+
+impl Edit {
+    /// The paths that it changes: one, or for a rename two.
+    #[must_use]
+    pub fn paths(&self) -> Vec<&MemoryPath> {
+        match self {
+            Self::Write { path, .. } | Self::Remove { path } => vec![path],
+            Self::Rename { from, to } => vec![from, to],
+        }
+    }
+}
+
+/// A store: one user's, agent's or project's memory. Cheap to clone; clones share one queue.
+///
+/// Dropping the last clone syncs what was published (see [`Store::sync`]).
+#[derive(Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("settings", &self.inner.core.settings).finish_non_exhaustive()
+    }
+}
+
+struct Inner {
+    core: Core,
+    queue: Queue,
+    engine: Mutex<Engine>,
+}
+
+/// What does not change while a store is open, and the few marks that do.
+struct Core {
+    base: Base,
+    settings: Settings,
+    actor: Actor,
+    clock: Box<dyn Fn() -> DateTime<Utc> + Send + Sync>,
+    /// Changes that were published and not yet seen to the disk.
+    unsynced: AtomicU64,
+    poison: Mutex<Option<Trouble>>,
+    warning: Mutex<Option<Error>>,
+}
+
+impl Core {
+    fn by(&self) -> By<'_> {
+        match &self.actor {
+            Actor::Agent(name) => By::Agent(name),
+            Actor::User(name) => By::User(name),
+            Actor::Outside => By::Outside,
+        }
+    }
+
+    /// Microseconds since 1970.
+    fn now(&self) -> i64 {
+        (self.clock)().timestamp_micros()
+    }
+
+    fn admit(&self, path: &MemoryPath) -> Result<()> {
+        if path.names_git() || self.settings.hidden == Hidden::Deny && path.is_hidden() {
+            return Err(Error::Hidden { path: path.clone() });
+        }
+        if self
+            .settings
+            .read_only
+            .iter()
+            .any(|frozen| path == frozen || path.is_below(frozen) || frozen.is_below(path))
+        {
+            return Err(Error::ReadOnly { path: path.clone() });
+        }
+        Ok(())
+    }
+
+    /// Whether the last holder of the lock left something to be mended, or may have.
+    fn is_due(&self, mark: &Mark) -> bool {
+        !mark.idle || !self.base.site.is_same(&mark.site)
+    }
+
+    fn poisoned(&self) -> Option<Trouble> {
+        *lock(&self.poison)
+    }
+
+    /// After a failed sync nothing is known to be durable until the store is opened again.
+    fn poison(&self, error: &Error) {
+        *lock(&self.poison) = Some(POISONED);
+        self.warn(error);
+    }
+
+    fn warn(&self, error: &Error) {
+        *lock(&self.warning) = Some(error.again());
+    }
+
+    fn unsynced(&self) -> u64 {
+        self.unsynced.load(Ordering::Relaxed)
+    }
+
+    fn count_unsynced(&self, changes: u64) {
+        self.unsynced.fetch_add(changes, Ordering::Relaxed);
+    }
+
+    fn set_synced(&self) {
+        self.unsynced.store(0, Ordering::Relaxed);
+    }
+
+    /// Says better what the database could only call an error of its own, and takes note of what a person must see to.
+    fn refine(&self, error: Error) -> Error {
+        match error {
+            Error::Write { why: Trouble::Io, doing, source } => {
+                Error::Write { why: self.base.trouble(), doing, source }
+            }
+            Error::Write { why: Trouble::SyncFailed, .. } => {
+                self.poison(&error);
+                error
+            }
+            Error::Write { why: Trouble::Journal | Trouble::Network | Trouble::Split, .. }
+            | Error::NewerJournal { .. } => {
+                self.warn(&error);
+                error
+            }
+            error => error,
+        }
+    }
+}
+
+/// How a [`Store`] is opened.
+pub struct Builder {
+    base: PathBuf,
+    settings: Option<Settings>,
+    actor: Actor,
+    create: bool,
+    backend: Backend,
+    clock: Box<dyn Fn() -> DateTime<Utc> + Send + Sync>,
+}
+
+impl std::fmt::Debug for Builder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Builder")
+            .field("actor", &self.actor)
+            .field("create", &self.create)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Builder {
+    /// Who makes the changes (default: an agent without a name).
+    #[must_use]
+    pub fn actor(self, actor: Actor) -> Self {
+        Self { actor, ..self }
+    }
+
+    /// Whether a missing store is made (default) or refused with [`Error::NoStore`].
+    #[must_use]
+    pub fn create(self, missing: bool) -> Self {
+        Self { create: missing, ..self }
+    }
+
+    /// Settings to use in place of those in `memdir.toml`.
+    #[must_use]
+    pub fn settings(self, settings: Settings) -> Self {
+        Self { settings: Some(settings), ..self }
+    }
+
+    /// Where the time comes from (default: the system's clock). It may go backwards; times within a store do not.
+    #[must_use]
+    pub fn clock(self, clock: impl Fn() -> DateTime<Utc> + Send + Sync + 'static) -> Self {
+        Self { clock: Box::new(clock), ..self }
+    }
+
+    /// Resolves paths by a walk over their components, as on systems without `openat2`.
+    #[must_use]
+    pub fn walk(self) -> Self {
+        Self { backend: Backend::Walk, ..self }
+    }
+
+    /// Opens the store.
+    ///
+    /// # Errors
+    /// [`Error::Settings`], [`Error::NoStore`], or what the disk says.
+    pub fn open(self) -> Result<Store> {
+        let no_store = || Error::NoStore { base: self.base.display().to_string() };
+        let base = match Base::open(&self.base, self.backend)? {
+            Some(base) => base,
+            None if self.create => {
+                Base::make(&self.base, Settings::default().dir_mode)?;
+                Base::open(&self.base, self.backend)?.ok_or_else(no_store)?
+            }
+            None => return Err(no_store()),
+        };
+        let settings = match (self.settings, base.side_file(SETTINGS)?) {
+            (Some(settings), _) => settings,
+            (None, Some(text)) => Settings::parse(&text)?,
+            (None, None) => Settings::default(),
+        };
+        if !base.is_store() {
+            if !self.create {
+                return Err(Error::NoStore { base: self.base.display().to_string() });
+            }
+            // Where it cannot be made, there is nothing to read, and the first write says why.
+            let _ = base.make_root(settings.dir_mode);
+        }
+        let core = Core {
+            base,
+            settings,
+            actor: self.actor,
+            clock: self.clock,
+            unsynced: AtomicU64::new(0),
+            poison: Mutex::new(None),
+            warning: Mutex::new(None),
+        };
+        Ok(Store { inner: Arc::new(Inner { core, queue: Queue::default(), engine: Mutex::default() }) })
+    }
+}
+
+/// The name of the settings' file in the base directory.
+const SETTINGS: &str = "memdir.toml";
+
+impl Store {
+    /// Opens the store whose base directory is `base` (it holds `memories/` and `.memdir/`), making what is missing.
+    ///
+    /// # Errors
+    /// [`Error::Settings`] for a faulty `memdir.toml`, or what the disk says.
+    pub fn open(base: impl AsRef<Utf8Path>) -> Result<Self> {
+        Self::builder(base).open()
+    }
+
+    /// Begins to open a store with other than the default options.
+    #[must_use]
+    pub fn builder(base: impl AsRef<Utf8Path>) -> Builder {
+        Builder {
+            base: base.as_ref().as_std_path().to_owned(),
+            settings: None,
+            actor: Actor::Agent(String::new()),
+            create: true,
+            backend: Backend::default(),
+            clock: Box::new(Utc::now),
+        }
+    }
+
+    /// The settings in force.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.inner.core.settings
+    }
+
+    /// Refuses what the settings forbid to change, without looking at the disk.
+    ///
+    /// # Errors
+    /// [`Error::Hidden`], [`Error::ReadOnly`].
+    pub fn admit(&self, path: &MemoryPath) -> Result<()> {
+        self.inner.core.admit(path)
+    }
+
+    /// Reads what stands at a path. Takes no lock.
+    ///
+    /// # Errors
+    /// [`Error::Read`] when the disk refuses.
+    pub fn read(&self, path: &MemoryPath) -> Result<Found> {
+        self.inner.mend();
+        self.inner.core.base.sandbox.read(path)
+    }
+
+    /// Lists a directory, `depth` levels deep. Takes no lock. What is not a directory comes back as the `Err` of the inner
+    /// result; a root that is gone has nothing in it.
+    ///
+    /// # Errors
+    /// [`Error::Read`] when the disk refuses.
+    pub fn list(&self, path: &MemoryPath, depth: usize) -> Result<Result<Listing, Look>> {
+        self.inner.mend();
+        match self.inner.core.base.sandbox.list(path, depth)? {
+            Err(Look::Missing) if path.is_root() => Ok(Ok(Listing::default())),
+            listed => Ok(listed),
+        }
+    }
+
+    /// Decides and makes one change: durable when this returns `Ok`.
+    ///
+    /// `decide` runs inside the lock, perhaps on another thread and perhaps more than once; it reads through the
+    /// snapshot, and returns the edits with the answer to give once they are durable. An `Err` changes nothing.
+    /// A file that an edit writes must have been read (or found missing) through the snapshot.
+    ///
+    /// # Errors
+    /// What `decide` returns; else [`Error::TooLarge`], [`Error::Hidden`], [`Error::ReadOnly`], [`Error::Exists`] (something came
+    /// to stand there meanwhile), [`Error::Busy`], [`Error::Write`], [`Error::Unknown`].
+    ///
+    /// # Panics
+    /// When `decide` does.
+    pub fn change<T, E, F>(&self, decide: F) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<Error> + Send + 'static,
+        F: FnMut(&mut Snapshot<'_>) -> Result<(Vec<Edit>, T), E> + Send + 'static,
+    {
+        let mut results = self.change_many(vec![decide]);
+        results.pop().expect("one decision has one result")
+    }
+
+    /// Makes several changes, each for itself and in this order, with as few syncs as it can (group commit).
+    ///
+    /// The answers stand in the order of `decisions`; one that fails does not keep the next from being made.
+    ///
+    /// # Panics
+    /// When a decision does.
+    pub fn change_many<T, E, F>(&self, decisions: Vec<F>) -> Vec<Result<T, E>>
+    where
+        T: Send + 'static,
+        E: From<Error> + Send + 'static,
+        F: FnMut(&mut Snapshot<'_>) -> Result<(Vec<Edit>, T), E> + Send + 'static,
+    {
+        let (requests, answers): (Vec<_>, Vec<_>) = decisions.into_iter().map(request).unzip();
+        let outcomes = self.inner.queue.run(requests, |waiting| self.inner.serve(waiting));
+        let collect = |(outcome, answer): (Outcome, Answer<T, E>)| {
+            outcome.into_result()?;
+            lock(&answer).take().expect("a decision that is over has answered")
+        };
+        outcomes.into_iter().zip(answers).map(collect).collect()
+    }
+
+    /// Makes what was published durable in its place, too, so that the next open has nothing to mend.
+    ///
+    /// Where another process is at work it is left to that one.
+    ///
+    /// # Errors
+    /// [`Error::Write`] when a sync fails.
+    pub fn sync(&self) -> Result<()> {
+        self.inner.sync()
+    }
+
+    /// Whether there are published changes that [`Store::sync`] has not yet seen to the disk.
+    #[must_use]
+    pub fn is_unsynced(&self) -> bool {
+        self.inner.core.unsynced() > 0
+    }
+
+    /// Takes what went wrong beside an answer: memories that could not be mended, and were shown as they are on disk.
+    #[must_use]
+    pub fn take_warning(&self) -> Option<Error> {
+        lock(&self.inner.core.warning).take()
+    }
+}
+
+/// Where the answer of a decision will be.
+type Answer<T, E> = Arc<Mutex<Option<Result<T, E>>>>;
+
+/// A decision made into a request, and where its answer will be.
+fn request<T, E, F>(mut decide: F) -> (Request, Answer<T, E>)
+where
+    T: Send + 'static,
+    E: Send + 'static,
+    F: FnMut(&mut Snapshot<'_>) -> Result<(Vec<Edit>, T), E> + Send + 'static,
+{
+    let answer = Arc::new(Mutex::new(None));
+    let place = Arc::clone(&answer);
+    let decide = move |snapshot: &mut Snapshot<'_>| {
+        let attempt = std::panic::AssertUnwindSafe(|| decide(snapshot));
+        match std::panic::catch_unwind(attempt) {
+            Ok(Ok((edits, value))) => {
+                *lock(&place) = Some(Ok(value));
+                Decided::Edits(edits)
+            }
+            Ok(Err(error)) => {
+                *lock(&place) = Some(Err(error));
+                Decided::Declined
+            }
+            Err(panic) => Decided::Panicked(panic),
+        }
+    };
+    (Request { decide: Box::new(decide), ticket: Arc::<Ticket>::default() }, answer)
+}
+
+impl Inner {
+    /// Serves requests from the front of the queue, as many as fit into one batch.
+    fn serve(&self, waiting: &mut std::collections::VecDeque<Request>) {
+        let served = lock(&self.engine).enter(&self.core, Patience::Wait, |session| {
+            let mut batch = match Batch::new(session) {
+                Ok(batch) => batch,
+                Err(error) => return fail_all(waiting, &self.core.refine(error)),
+            };
+            while let Some(request) = waiting.front_mut() {
+                match batch.offer(request) {
+                    Offer::Settled => waiting.pop_front(),
+                    Offer::NotNow => break,
+                };
+            }
+            batch.finish();
+            session.sync_if_much();
+        });
+        if let Err(error) = served {
+            fail_all(waiting, &self.core.refine(error));
+        }
+    }
+
+    /// Mends what a crash left, if the mark says that there may be something.
+    fn mend(&self) {
+        let core = &self.core;
+        let patience = match core.base.marked() {
+            Marked::Never => return,
+            Marked::By(mark) if !core.is_due(&mark) => return,
+            // At this site somebody is at work now, or was killed: in both cases all that was answered is published.
+            Marked::By(mark) if core.base.site.is_same(&mark.site) => Patience::Try,
+            Marked::By(_) | Marked::Unreadable => Patience::Wait,
+        };
+        if let Err(error) = lock(&self.engine).enter(core, patience, |_| ()) {
+            core.warn(&core.refine(error));
+        }
+    }
+
+    fn sync(&self) -> Result<()> {
+        let synced = lock(&self.engine).enter(&self.core, Patience::Try, |session| {
+            sync::sync(session).map_err(|error| self.core.refine(error))
+        })?;
+        synced.unwrap_or(Ok(()))
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        #[cfg(test)]
+        if crate::fail::is_crashed() {
+            return;
+        }
+        if self.core.unsynced() > 0 {
+            // What is not synced now is mended by the next open.
+            let _ = self.sync();
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! The end of a batch: commit, publish, take back what failed, look at what was displaced.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::absorb;
+use super::batch::{Accepted, Batch};
+use super::publish::{Act, Original, Pending, Slot, Take};
+use super::queue::Outcome;
+use super::session::Session;
+use crate::disk::{OpenFile, Stamp, What};
+use crate::error::{Error, Result};
+use crate::hash::Hash;
+use crate::id::{VersionId, new_ulid};
+use crate::journal::{By, Committed, Content, Record, Step, Stored};
+
+/// What must be added to the history after the fact: strangers' edits of displaced files, each followed by the state
+/// that memdir published over them.
+#[derive(Default)]
+struct Afterwards {
+    outside: Vec<Step>,
+    again: Vec<Step>,
+    /// Files in `staging/` that are not to be in the journal, with the paths that they had.
+    to_keep: Vec<(String, String)>,
+    /// What may go from `staging/`, once all that is to be recorded is.
+    to_discard: Vec<String>,
+}
+
+impl Afterwards {
+    fn settle(self, session: &mut Session<'_>) -> Result<()> {
+        if !self.outside.is_empty() {
+            let records = [
+                Record { by: By::Outside, reason: None, steps: &self.outside },
+                Record {
+                    by: session.core.by(),
+                    reason: Some("over an edit from outside"),
+                    steps: &self.again,
+                },
+            ];
+            let committed = session.journal.commit(session.core.now(), &records)?;
+            for (name, path) in &self.to_keep {
+                session.room.keep(name, &kept_name(session, committed.elsewhere_at(path)))?;
+            }
+        }
+        self.to_discard.iter().try_for_each(|name| session.room.discard(name))
+    }
+}
+
+impl Batch<'_, '_> {
+    /// Commits and publishes what was accepted, and ends every ticket.
+    pub(super) fn finish(self) {
+        let Batch { session, slots, accepted, .. } = self;
+        if accepted.is_empty() {
+            return;
+        }
+        let mut acts = slots.acts;
+        let committed = match commit(session, &accepted) {
+            Ok(committed) => committed,
+            Err(error) => {
+                let error = session.refine(error);
+                for act in &acts {
+                    act.discard(session);
+                }
+                for accepted in &accepted {
+                    accepted.ticket.end(Outcome::Failed(error.again()));
+                }
+                return;
+            }
+        };
+        let failed = publish(session, &mut acts, &accepted, &committed.own);
+        session.core.count_unsynced(accepted.len() as u64);
+        if let Err(error) = dispose(session, &acts, &committed.all) {
+            // The changes are durable and visible; what could not be put away is swept later.
+            session.core.warn(&error);
+        }
+        for (i, accepted) in accepted.iter().enumerate() {
+            let failure =
+                failed.iter().find(|(owners, _)| owners.contains(&i)).map(|(_, error)| error.again());
+            accepted.ticket.end(failure.map_or(Outcome::Done, Outcome::Failed));
+        }
+    }
+}
+
+/// What a batch committed: the numbers of its own changes, by request, and the rest.
+struct CommittedBatch {
+    own: Vec<u64>,
+    all: Committed,
+}
+
+fn commit(session: &mut Session<'_>, accepted: &[Accepted]) -> Result<CommittedBatch> {
+    let core = session.core;
+    let mut records = Vec::with_capacity(accepted.len());
+    let mut own = Vec::with_capacity(accepted.len());
+    for accepted in accepted {
+        if !accepted.outside.is_empty() {
+            records.push(Record { by: By::Outside, reason: None, steps: &accepted.outside });
+        }
+        own.push(records.len());
+        records.push(Record { by: core.by(), reason: None, steps: &accepted.own });
+    }
+    let all = session.journal.commit(core.now(), &records)?;
+    let own = own.into_iter().map(|i| all.changes[i]).collect();
+    Ok(CommittedBatch { own, all })
+}
+
+/// Publishes all acts; returns the requests that failed, with the reason, after taking back what they had done.
+fn publish(
+    session: &mut Session<'_>,
+    acts: &mut [Act],
+    accepted: &[Accepted],
+    changes: &[u64],
+) -> Vec<(BTreeSet<usize>, Error)> {
+    let mut failed: Vec<(BTreeSet<usize>, Error)> = Vec::new();
+    for i in 0..acts.len() {
+        if acts[i].owners().iter().any(|owner| failed.iter().any(|(owners, _)| owners.contains(owner))) {
+            continue;
+        }
+        let Err(error) = acts[i].publish(session) else { continue };
+        let owners = closure(acts, i);
+        let error = match withdraw(session, acts, &owners, changes) {
+            Ok(()) => session.refine(error),
+            Err(worse) => {
+                session.core.poison(&worse);
+                let path =
+                    owners.first().and_then(|&i| accepted.get(i)).map(|accepted| accepted.path.clone());
+                Error::Unknown { path: path.unwrap_or(crate::path::MemoryPath::ROOT) }
+            }
+        };
+        failed.push((owners, error));
+    }
+    failed
+}
+
+/// The requests that share a file with the failed act, directly or through one another.
+fn closure(acts: &[Act], failed: usize) -> BTreeSet<usize> {
+    let mut owners: BTreeSet<usize> = acts[failed].owners().iter().copied().collect();
+    loop {
+        let before = owners.len();
+        for act in acts {
+            if act.owners().iter().any(|owner| owners.contains(owner)) {
+                owners.extend(act.owners());
+            }
+        }
+        if owners.len() == before {
+            return owners;
+        }
+    }
+}
+
+/// Takes the requests back: first on disk, last things first, then in the journal.
+fn withdraw(
+    session: &mut Session<'_>,
+    acts: &mut [Act],
+    owners: &BTreeSet<usize>,
+    changes: &[u64],
+) -> Result<()> {
+    for act in acts.iter_mut().rev().filter(|act| act.owners().iter().any(|owner| owners.contains(owner))) {
+        if act.is_published() {
+            act.undo(session).map_err(|e| Error::write("take a change back", e))?;
+            act.set_unpublished();
+        }
+        act.discard(session);
+    }
+    let changes: Vec<u64> = owners.iter().filter_map(|&i| changes.get(i).copied()).collect();
+    session.journal.withdraw(&changes)
+}
+
+/// Puts away what was displaced: nothing is removed whose bytes are not in the history or in `kept/`.
+fn dispose(session: &mut Session<'_>, acts: &[Act], committed: &Committed) -> Result<()> {
+    let mut afterwards = Afterwards::default();
+    for act in acts.iter().filter(|act| act.is_published()) {
+        match act {
+            Act::File(slot) => dispose_file(session, slot, committed, &mut afterwards)?,
+            Act::Take(take) => dispose_tree(session, take, committed, &mut afterwards)?,
+            Act::Tree(_) | Act::Move(_) => {}
+        }
+    }
+    afterwards.settle(session)
+}
+
+fn dispose_file(
+    session: &Session<'_>,
+    slot: &Slot,
+    committed: &Committed,
+    afterwards: &mut Afterwards,
+) -> Result<()> {
+    let Some(original) = &slot.original else { return Ok(()) };
+    let room = session.room;
+    let name = slot.displaced();
+    let path = slot.path.as_str();
+    let changed = match room.open_staged(&name)? {
+        Ok(open) if is_untouched(session, original, &open) => None,
+        Ok(open) => Some(open),
+        Err(_) => return Ok(()),
+    };
+    if let Some(open) = changed {
+        let bytes = session.read_open(&open)?;
+        let content = absorb::content(session, bytes.as_ref(), open.stamp.size);
+        let is_stored = matches!(content.bytes, Stored::Here { .. });
+        let mode = open.stamp.mode & 0o7777;
+        afterwards.outside.push(Step::Write { path: path.into(), content, mode, staged: None });
+        afterwards.again.push(match &slot.pending {
+            Pending::Write { bytes, mode, .. } => {
+                let stored = Stored::Here { new: Arc::clone(bytes), old: None };
+                let content = Content { hash: Hash::of(bytes), size: bytes.len() as u64, bytes: stored };
+                Step::Write { path: path.into(), content, mode: *mode, staged: None }
+            }
+            Pending::Remove { .. } => Step::Delete { path: path.into(), staged: None },
+        });
+        if !is_stored {
+            afterwards.to_keep.push((name, path.into()));
+            return Ok(());
+        }
+    } else if !original.is_stored {
+        let id = original.id.or_else(|| committed.elsewhere_at(path));
+        return room.keep(&name, &kept_name(session, id));
+    }
+    afterwards.to_discard.push(name);
+    Ok(())
+}
+
+/// Whether a displaced file still has the bytes that were read.
+///
+/// Equal stamps say so, but for writes within one tick of the file system's clock: young files are read again.
+fn is_untouched(session: &Session<'_>, original: &Original, now: &OpenFile) -> bool {
+    let (before, after) = (&original.open.stamp, &now.stamp);
+    if !is_same_content(before, after) {
+        return false;
+    }
+    let age = i128::from(session.core.now()) * 1000 - after.mtime;
+    match &original.bytes {
+        Some(bytes) if age < TICK => now.read().is_ok_and(|again| again == *bytes),
+        _ => true,
+    }
+}
+
+/// Two ticks of the coarsest clock that a kernel stamps files with, in nanoseconds.
+const TICK: i128 = 20_000_000;
+
+fn is_same_content(a: &Stamp, b: &Stamp) -> bool {
+    (a.dev, a.ino, a.size, a.mtime) == (b.dev, b.ino, b.size, b.mtime)
+}
+
+fn dispose_tree(
+    session: &Session<'_>,
+    take: &Take,
+    committed: &Committed,
+    afterwards: &mut Afterwards,
+) -> Result<()> {
+    let room = session.room;
+    let name = super::batch::staged_old(take.staged);
+    room.visit_staged(&name, &mut |seen| {
+        if seen.what != What::File {
+            return Ok(());
+        }
+        match take.expected.get(seen.path) {
+            Some(at) if is_same_content(&at.stamp, &seen.stamp) => {
+                if at.is_stored {
+                    return Ok(());
+                }
+                let id = at.id.or_else(|| committed.elsewhere_at(&at.path));
+                room.keep_from(seen.dir, seen.name, &kept_name(session, id))
+            }
+            _ => {
+                let Ok(open) = seen.open()? else { return Ok(()) };
+                let path = absorb::below(&take.path, seen.path).as_str().to_owned();
+                let bytes = session.read_open(&open)?;
+                let content = absorb::content(session, bytes.as_ref(), open.stamp.size);
+                let is_stored = matches!(content.bytes, Stored::Here { .. });
+                let mode = open.stamp.mode & 0o7777;
+                afterwards.outside.push(Step::Write { path: path.clone(), content, mode, staged: None });
+                afterwards.again.push(Step::Delete { path, staged: None });
+                if is_stored {
+                    Ok(())
+                } else {
+                    room.keep_from(seen.dir, seen.name, &kept_name(session, None))
+                }
+            }
+        }
+    })?;
+    afterwards.to_discard.push(name);
+    Ok(())
+}
+
+/// The name in `kept/` of a version's bytes; one of its own where the version is not known.
+fn kept_name(session: &Session<'_>, id: Option<VersionId>) -> String {
+    id.unwrap_or_else(|| VersionId(new_ulid(session.core.now()))).to_string()
+}

@@ -1,0 +1,183 @@
+//! The queue of one process: whoever comes first leads, serves all that wait, and hands the lead on.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use super::Edit;
+use super::snapshot::Snapshot;
+use crate::error::{Error, Result};
+
+/// What a decision came to.
+pub(super) enum Decided {
+    /// These edits are to be made.
+    Edits(Vec<Edit>),
+    /// It wants no change; its caller knows why.
+    Declined,
+    /// It panicked; the panic belongs to its caller.
+    Panicked(Box<dyn Any + Send>),
+}
+
+/// How a request ended.
+pub(super) enum Outcome {
+    /// Its edits are durable and published, or it wanted none.
+    Done,
+    /// Nothing of it was made.
+    Failed(Error),
+    Panicked(Box<dyn Any + Send>),
+}
+
+/// A decision that waits to be made.
+pub(super) struct Request {
+    pub(super) decide: Box<dyn FnMut(&mut Snapshot<'_>) -> Decided + Send>,
+    pub(super) ticket: Arc<Ticket>,
+}
+
+/// Where a caller waits for the end of its request.
+#[derive(Default)]
+pub(super) struct Ticket {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+enum State {
+    #[default]
+    Waiting,
+    /// The caller is to lead.
+    Lead,
+    Over(Outcome),
+    Collected,
+}
+
+impl Ticket {
+    pub(super) fn end(&self, outcome: Outcome) {
+        *lock(&self.state) = State::Over(outcome);
+        self.changed.notify_all();
+    }
+
+    fn lead(&self) {
+        let mut state = lock(&self.state);
+        if matches!(*state, State::Waiting) {
+            *state = State::Lead;
+            self.changed.notify_all();
+        }
+    }
+
+    /// Waits for the outcome; `None`: the caller must lead first.
+    fn wait(&self) -> Option<Outcome> {
+        let mut state = lock(&self.state);
+        loop {
+            match std::mem::replace(&mut *state, State::Collected) {
+                State::Over(outcome) => return Some(outcome),
+                State::Lead => {
+                    *state = State::Waiting;
+                    return None;
+                }
+                other => *state = other,
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        matches!(*lock(&self.state), State::Over(_) | State::Collected)
+    }
+}
+
+/// The requests that wait, in the order in which they came.
+#[derive(Default)]
+pub(super) struct Queue {
+    inner: Mutex<Waiting>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    requests: VecDeque<Request>,
+    led: bool,
+}
+
+impl Queue {
+    /// Puts `requests` in the queue and returns when all of them are over, in their order.
+    ///
+    /// `serve` is called while this thread leads: it takes requests from the front and ends their tickets, at least one.
+    pub(super) fn run(
+        &self,
+        requests: Vec<Request>,
+        mut serve: impl FnMut(&mut VecDeque<Request>),
+    ) -> Vec<Outcome> {
+        if requests.is_empty() {
+            return Vec::new();
+        }
+        let tickets: Vec<Arc<Ticket>> = requests.iter().map(|request| Arc::clone(&request.ticket)).collect();
+        let mut leads = {
+            let mut waiting = lock(&self.inner);
+            waiting.requests.extend(requests);
+            !std::mem::replace(&mut waiting.led, true)
+        };
+        let mut outcomes = Vec::with_capacity(tickets.len());
+        for (i, ticket) in tickets.iter().enumerate() {
+            loop {
+                if leads {
+                    self.lead(&tickets[i..], &mut serve);
+                    leads = false;
+                }
+                match ticket.wait() {
+                    Some(outcome) => break outcomes.push(outcome),
+                    None => leads = true,
+                }
+            }
+        }
+        outcomes
+    }
+
+    /// Serves until this caller's own requests are over, then hands the lead to who waits longest.
+    fn lead(&self, own: &[Arc<Ticket>], serve: &mut impl FnMut(&mut VecDeque<Request>)) {
+        let _resigned = Resign(self);
+        while !own.iter().all(|ticket| ticket.is_over()) {
+            let mut taken = std::mem::take(&mut lock(&self.inner).requests);
+            serve(&mut taken);
+            // What was not served goes back to the front, before what came meanwhile.
+            let mut waiting = lock(&self.inner);
+            while let Some(request) = taken.pop_back() {
+                waiting.requests.push_front(request);
+            }
+        }
+    }
+}
+
+/// Gives the lead away, also when the leader panics.
+struct Resign<'a>(&'a Queue);
+
+impl Drop for Resign<'_> {
+    fn drop(&mut self) {
+        let mut waiting = lock(&self.0.inner);
+        match waiting.requests.front() {
+            Some(next) => next.ticket.lead(),
+            None => waiting.led = false,
+        }
+    }
+}
+
+/// A lock that a panic elsewhere does not close: what it guards is whole at every moment.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Ends all `requests` with the same failure.
+pub(super) fn fail_all(requests: &mut VecDeque<Request>, error: &Error) {
+    for request in requests.drain(..) {
+        request.ticket.end(Outcome::Failed(error.again()));
+    }
+}
+
+impl Outcome {
+    /// What the caller gets: a panic goes on where it belongs.
+    pub(super) fn into_result(self) -> Result<()> {
+        match self {
+            Self::Done => Ok(()),
+            Self::Failed(error) => Err(error),
+            Self::Panicked(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+}

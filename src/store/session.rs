@@ -1,0 +1,213 @@
+//! What may be done while the lock is held, and how one gets there: room, lock, journal, and whatever a predecessor left
+//! to be mended.
+
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::Path;
+use std::sync::Arc;
+
+use super::absorb::Read;
+use super::{Core, recover, sync};
+use crate::disk::{Base, Look, Mark, OpenFile, Place, Room, check_writable};
+use crate::error::{Error, Result, Trouble};
+use crate::journal::{Journal, Run, Step};
+use crate::path::MemoryPath;
+
+/// What a store keeps open between changes.
+#[derive(Default)]
+pub(super) struct Engine {
+    room: Option<Arc<Room>>,
+    journal: Option<OpenJournal>,
+}
+
+struct OpenJournal {
+    journal: Journal,
+    /// Of `journal.db`, to notice when somebody removed or replaced it.
+    inode: Option<u64>,
+}
+
+/// The right to change the store.
+pub(super) struct Session<'a> {
+    pub(super) core: &'a Core,
+    pub(super) room: &'a Room,
+    pub(super) journal: &'a mut Journal,
+}
+
+/// How long to wait for the lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Patience {
+    /// As long as the settings say.
+    Wait,
+    /// Not at all: someone else is at work, and will see to it.
+    Try,
+}
+
+/// A file of more bytes is never read to be recorded: it is moved about as it is.
+const MOST_READ: u64 = 64 << 20;
+
+impl Engine {
+    /// Takes the lock, mends what a predecessor left, and runs `work`; `Ok(None)` when the lock was not to be had at once.
+    pub(super) fn enter<T>(
+        &mut self,
+        core: &Core,
+        patience: Patience,
+        work: impl FnOnce(&mut Session<'_>) -> T,
+    ) -> Result<Option<T>> {
+        if let Some(why) = core.poisoned() {
+            return Err(Error::Write { why, doing: "change the store".into(), source: None });
+        }
+        let room = self.room(core)?;
+        let held = match patience {
+            Patience::Wait => room.locks.acquire(core.settings.lock_wait)?,
+            Patience::Try => match room.locks.try_acquire()? {
+                Some(held) => held,
+                None => return Ok(None),
+            },
+        };
+        let mark = room.locks.mark();
+        let is_due = mark.as_ref().is_none_or(|mark| core.is_due(mark));
+        let pid = std::process::id();
+        // Until all is mended the old site stays in the mark, so that readers know to wait.
+        let busy = match &mark {
+            Some(mark) if is_due => Mark { pid, idle: false, ..mark.clone() },
+            _ => Mark { pid, site: core.base.site.clone(), published: 0, idle: false },
+        };
+        if is_due && mark.is_some() {
+            held.write_mark(&busy)?;
+        }
+        let journal = self.journal(core, &room)?;
+        let mut session = Session { core, room: &room, journal };
+        if is_due {
+            let refine = |error| core.refine(error);
+            recover::recover(&mut session, mark.as_ref()).map_err(refine)?;
+        }
+        let published = session.journal.last_change().map_err(|e| core.refine(e))?;
+        let busy = Mark { site: core.base.site.clone(), published, ..busy };
+        held.write_mark(&busy)?;
+        let result = work(&mut session);
+        if core.poisoned().is_none() {
+            let published = session.journal.last_change().map_err(|e| core.refine(e))?;
+            held.write_mark(&Mark { published, idle: true, ..busy })?;
+        }
+        Ok(Some(result))
+    }
+
+    /// The room, opened again when it is not the one that the base directory holds any more.
+    fn room(&mut self, core: &Core) -> Result<Arc<Room>> {
+        if let Some(room) = self.room.as_ref().filter(|room| room.is_current(core.base.sandbox.base())) {
+            return Ok(Arc::clone(room));
+        }
+        self.journal = None;
+        let room = Arc::new(core.base.room(core.settings.allow_fuse)?);
+        self.room = Some(Arc::clone(&room));
+        Ok(room)
+    }
+
+    fn journal(&mut self, core: &Core, room: &Room) -> Result<&mut Journal> {
+        let inode = room.journal_inode();
+        if self.journal.as_ref().is_some_and(|open| open.inode != inode || inode.is_none()) {
+            self.journal = None;
+        }
+        let open = match self.journal.take() {
+            Some(open) => open,
+            None => open_journal(core, room, inode.is_none())?,
+        };
+        Ok(&mut self.journal.insert(open).journal)
+    }
+}
+
+fn open_journal(core: &Core, room: &Room, is_new: bool) -> Result<OpenJournal> {
+    let site = &core.base.site;
+    let run = Run { boot: site.boot.clone(), mount: site.mount };
+    let path = room.journal_path();
+    let journal = Journal::open(Path::new(&path), &run).map_err(|error| core.refine(error))?;
+    if is_new {
+        room.sync()?;
+    }
+    Ok(OpenJournal { journal, inode: room.journal_inode() })
+}
+
+impl Session<'_> {
+    pub(super) fn base(&self) -> &Base {
+        &self.core.base
+    }
+
+    /// Where a path's last segment lives.
+    pub(super) fn place(&self, path: &MemoryPath) -> Result<Place> {
+        match self.base().sandbox.parent(path)? {
+            Ok(place) => Ok(place),
+            Err(look) => Err(refusal(look, path)),
+        }
+    }
+
+    /// Makes `memories` when it is gone, and records that all that was in it went with it.
+    pub(super) fn make_root(&self, outside: &mut Vec<Step>) -> Result<()> {
+        if self.base().make_root(self.core.settings.dir_mode)? {
+            let gone = self.journal.heads_below("")?;
+            outside.extend(gone.into_iter().map(|head| Step::Delete { path: head.path, staged: None }));
+        }
+        Ok(())
+    }
+
+    /// Reads a regular file that is to be removed; `None` when it is none any more.
+    pub(super) fn read_file(&self, path: &MemoryPath) -> Result<Option<Read>> {
+        match self.base().sandbox.open_file(path)? {
+            Ok(open) => {
+                let bytes = self.read_open(&open)?;
+                Ok(Some((open, bytes)))
+            }
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// The bytes of an open file, if it is not too large to be read.
+    pub(super) fn read_open(&self, open: &OpenFile) -> Result<Option<Arc<[u8]>>> {
+        if open.stamp.size > MOST_READ.max(self.core.settings.file_limit) {
+            return Ok(None);
+        }
+        open.read().map(Some).map_err(|e| Error::read("read a file", e))
+    }
+
+    /// Refuses to move a directory that this user cannot write to.
+    pub(super) fn refuse_unwritable_directory(&self, path: &MemoryPath) -> Result<()> {
+        match self.base().sandbox.open_dir(path)? {
+            Ok(dir) => refuse_unwritable(&dir),
+            Err(look) => Err(refusal(look, path)),
+        }
+    }
+
+    /// Says better what the disk or the database said.
+    pub(super) fn refine(&self, error: Error) -> Error {
+        self.core.refine(error)
+    }
+
+    /// Syncs what was published, and moves the watermark, once there is much of it.
+    pub(super) fn sync_if_much(&mut self) {
+        if self.core.unsynced() >= MUCH
+            && let Err(error) = sync::sync(self)
+        {
+            self.core.poison(&error);
+        }
+    }
+}
+
+/// Refuses a change in a directory that this user, or nobody, can write to.
+pub(super) fn refuse_unwritable(dir: &OwnedFd) -> Result<()> {
+    check_writable(dir.as_fd()).map_err(|e| Error::write("write to a directory", e))
+}
+
+/// So many unsynced changes are synced in passing, so that recovery stays short.
+const MUCH: u64 = 512;
+
+/// What a path that leads to no place is refused with.
+fn refusal(look: Look, path: &MemoryPath) -> Error {
+    let path = path.clone();
+    match look {
+        Look::Link | Look::BelowLink => Error::Link { path },
+        Look::BelowFile(file) => Error::BelowFile { path, file },
+        Look::Special => Error::Unsupported { path },
+        Look::Missing | Look::Directory | Look::File { .. } => Error::Missing { path },
+    }
+}
+
+/// A poisoned store answers this until it is opened again.
+pub(super) const POISONED: Trouble = Trouble::SyncFailed;

@@ -1,0 +1,366 @@
+//! `memdir.toml`: what a store's owner may choose.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use toml::de::{DeTable, DeValue};
+
+use crate::error::{Error, Result};
+use crate::path::MemoryPath;
+
+/// What `create` does when the file is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Create {
+    /// It is an error.
+    #[default]
+    Error,
+    /// The file gets the new text; the old one stays in the history.
+    Overwrite,
+}
+
+/// Whether names that begin with a dot may be changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Hidden {
+    /// They may not.
+    #[default]
+    Deny,
+    /// They may, but for `.git` in any case.
+    Allow,
+}
+
+/// The settings of a store; `Default` is what holds without a `memdir.toml`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Settings {
+    /// What `create` does when the file is there.
+    pub create: Create,
+    /// Whether hidden names may be changed.
+    pub hidden: Hidden,
+    /// Characters (Unicode scalar values) that a view shows at most; 0: no limit.
+    pub view_limit: usize,
+    /// Bytes that a written file may hold.
+    pub file_limit: u64,
+    /// Bytes that a viewed image may hold.
+    pub image_limit: u64,
+    /// Mode of new files.
+    pub file_mode: u32,
+    /// Mode of new directories.
+    pub dir_mode: u32,
+    /// How long a change waits for another process.
+    pub lock_wait: Duration,
+    /// Paths that cannot be changed, each with all below it.
+    pub read_only: Vec<MemoryPath>,
+    /// Whether a store on FUSE may be written.
+    pub allow_fuse: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            create: Create::Error,
+            hidden: Hidden::Deny,
+            view_limit: 16_000,
+            file_limit: 1 << 20,
+            image_limit: 5 << 20,
+            file_mode: 0o600,
+            dir_mode: 0o700,
+            lock_wait: Duration::from_secs(5),
+            read_only: Vec::new(),
+            allow_fuse: false,
+        }
+    }
+}
+
+impl Settings {
+    /// Reads the text of a `memdir.toml`; what it does not name keeps its default.
+    ///
+    /// # Errors
+    /// [`Error::Settings`] with the line and what was expected there: for text that is not TOML, for a key or a section
+    /// that this version does not know (the nearest known key is named), and for a value of the wrong kind.
+    pub fn parse(text: &str) -> Result<Self> {
+        let line = |at: usize| 1 + memchr::memchr_iter(b'\n', &text.as_bytes()[..at.min(text.len())]).count();
+        let refuse =
+            |at: usize, what: String| Error::Settings { problem: format!("line {}: {what}", line(at)) };
+        let table = DeTable::parse(text)
+            .map_err(|e| refuse(e.span().map_or(0, |span| span.start), e.message().to_owned()))?;
+
+        let mut settings = Self::default();
+        for (key, value) in table.get_ref() {
+            let name = key.get_ref().as_ref();
+            let field = KEYS.iter().find(|field| field.name == name).ok_or_else(|| {
+                refuse(key.span().start, unknown(name, matches!(value.get_ref(), DeValue::Table(_))))
+            })?;
+            (field.set)(&mut settings, value.get_ref())
+                .map_err(|expected| refuse(value.span().start, format!("`{name}` must be {expected}")))?;
+        }
+        Ok(settings)
+    }
+}
+
+/// What a value must be, as the end of a sentence; a key that refuses a value says so with one.
+type Expected = Cow<'static, str>;
+
+/// A key of `memdir.toml`, and how its value comes into the settings.
+struct Key {
+    name: &'static str,
+    set: fn(&mut Settings, &DeValue) -> Result<(), Expected>,
+}
+
+const KEYS: &[Key] = &[
+    Key {
+        name: "create",
+        set: |s, v| {
+            choice(v, &[("error", Create::Error), ("overwrite", Create::Overwrite)]).map(|v| s.create = v)
+        },
+    },
+    Key {
+        name: "hidden",
+        set: |s, v| choice(v, &[("deny", Hidden::Deny), ("allow", Hidden::Allow)]).map(|v| s.hidden = v),
+    },
+    Key { name: "view_limit", set: |s, v| count(v).map(|v| s.view_limit = v) },
+    Key { name: "file_limit", set: |s, v| size(v).map(|v| s.file_limit = v) },
+    Key { name: "image_limit", set: |s, v| size(v).map(|v| s.image_limit = v) },
+    Key { name: "file_mode", set: |s, v| mode(v, 0o600, 0o777).map(|v| s.file_mode = v) },
+    Key { name: "dir_mode", set: |s, v| mode(v, 0o700, 0o3777).map(|v| s.dir_mode = v) },
+    Key { name: "lock_wait", set: |s, v| duration(v).map(|v| s.lock_wait = v) },
+    Key { name: "read_only", set: |s, v| paths(v).map(|v| s.read_only = v) },
+    Key { name: "allow_fuse", set: |s, v| flag(v).map(|v| s.allow_fuse = v) },
+];
+
+/// Sections that later versions of memdir have: whoever writes one must not believe that it is in force.
+const LATER: &[&str] = &["history", "entries", "search", "guard"];
+
+/// Units of a size, in bytes.
+const SIZES: &[(&str, u64)] = &[("", 1), ("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
+
+/// Units of a duration, in milliseconds.
+const TIMES: &[(&str, u64)] = &[("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000)];
+
+fn unknown(name: &str, is_section: bool) -> String {
+    if LATER.contains(&name) {
+        return format!("this version of memdir has no section `[{name}]`");
+    }
+    if is_section {
+        return format!("unknown section `[{name}]`; this version of memdir has no sections");
+    }
+    let nearest = KEYS.iter().map(|key| key.name).min_by_key(|known| distance(name, known));
+    format!("unknown key `{name}`; the nearest known one is `{}`", nearest.unwrap_or_default())
+}
+
+/// Levenshtein's edit distance, in characters.
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.chars().enumerate() {
+            let change = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.chars().count()]
+}
+
+fn choice<T: Copy>(value: &DeValue, choices: &[(&str, T)]) -> Result<T, Expected> {
+    let word = value.as_str();
+    choices.iter().find(|(name, _)| Some(*name) == word).map(|(_, choice)| *choice).ok_or_else(|| {
+        let names: Vec<_> = choices.iter().map(|(name, _)| format!("\"{name}\"")).collect();
+        names.join(" or ").into()
+    })
+}
+
+fn flag(value: &DeValue) -> Result<bool, Expected> {
+    value.as_bool().ok_or("true or false".into())
+}
+
+fn integer(value: &DeValue) -> Option<u64> {
+    value.as_integer().and_then(|int| u64::from_str_radix(int.as_str(), int.radix()).ok())
+}
+
+fn count(value: &DeValue) -> Result<usize, Expected> {
+    integer(value).and_then(|n| n.try_into().ok()).ok_or("a whole number, 0 or more".into())
+}
+
+/// A number with one of `units` behind it.
+fn amount(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let (_, factor) = units.iter().find(|(name, _)| *name == unit.trim_start())?;
+    number.parse::<u64>().ok()?.checked_mul(*factor)
+}
+
+fn size(value: &DeValue) -> Result<u64, Expected> {
+    integer(value)
+        .or_else(|| amount(value.as_str()?, SIZES))
+        .filter(|&bytes| bytes > 0)
+        .ok_or("a size over 0, such as \"512KiB\", \"1MiB\" or a number of bytes".into())
+}
+
+fn duration(value: &DeValue) -> Result<Duration, Expected> {
+    value
+        .as_str()
+        .and_then(|text| amount(text, TIMES))
+        .map(Duration::from_millis)
+        .ok_or("a time such as \"200ms\", \"5s\" or \"1m\"".into())
+}
+
+/// Permission bits that hold all of `needed` and nothing beyond `allowed`.
+fn mode(value: &DeValue, needed: u32, allowed: u32) -> Result<u32, Expected> {
+    value
+        .as_str()
+        .filter(|text| text.bytes().all(|b| b.is_ascii_digit()))
+        .and_then(|text| u32::from_str_radix(text, 8).ok())
+        .filter(|mode| mode & needed == needed && mode & !allowed == 0)
+        .ok_or_else(|| {
+            let rights = if needed == 0o600 { "read and write" } else { "read, write and enter" };
+            format!("an octal mode in quotes that lets the owner {rights}, such as \"{needed:04o}\"").into()
+        })
+}
+
+fn paths(value: &DeValue) -> Result<Vec<MemoryPath>, Expected> {
+    let list = value.as_array().ok_or("a list of paths, such as [\"/memories/policies/\"]")?;
+    list.iter()
+        .map(|item| {
+            let text = item.get_ref().as_str().ok_or("a list of paths, each in quotes")?;
+            MemoryPath::parse(text).map_err(|rule| format!("a list of paths; of \"{text}\": {rule}").into())
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_the_default() {
+        for text in ["", "\n# all of it is optional\n", "\u{feff}"] {
+            assert_eq!(Settings::parse(text).unwrap(), Settings::default(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn every_key_is_read() {
+        let text = r#"
+            create = "overwrite"
+            hidden = "allow"
+            view_limit = 0
+            file_limit = "2MiB"
+            image_limit = 1_000
+            file_mode = "0640"
+            dir_mode = "2750"
+            lock_wait = "200ms"
+            read_only = ["/memories/policies/", "/memories/a.md"]
+            allow_fuse = true
+        "#;
+        let settings = Settings {
+            create: Create::Overwrite,
+            hidden: Hidden::Allow,
+            view_limit: 0,
+            file_limit: 2 << 20,
+            image_limit: 1_000,
+            file_mode: 0o640,
+            dir_mode: 0o2750,
+            lock_wait: Duration::from_millis(200),
+            read_only: vec![MemoryPath::from_normal("policies"), MemoryPath::from_normal("a.md")],
+            allow_fuse: true,
+        };
+        assert_eq!(Settings::parse(text).unwrap(), settings);
+    }
+
+    #[test]
+    fn amounts() {
+        let cases = [
+            ("file_limit = 1", 1),
+            ("file_limit = 0x10", 16),
+            ("file_limit = \"7\"", 7),
+            ("file_limit = \"7B\"", 7),
+            ("file_limit = \"512KiB\"", 512 << 10),
+            ("file_limit = \"512 KiB\"", 512 << 10),
+            ("file_limit = \"1GiB\"", 1 << 30),
+        ];
+        for (text, bytes) in cases {
+            assert_eq!(Settings::parse(text).unwrap().file_limit, bytes, "{text}");
+        }
+        for (text, seconds) in [("0s", 0), ("5s", 5), ("1m", 60), ("2h", 7200)] {
+            let settings = Settings::parse(&format!("lock_wait = \"{text}\"")).unwrap();
+            assert_eq!(settings.lock_wait, Duration::from_secs(seconds), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_refused_is_named() {
+        let size = "must be a size over 0, such as \"512KiB\", \"1MiB\" or a number of bytes";
+        let time = "must be a time such as \"200ms\", \"5s\" or \"1m\"";
+        let file = "must be an octal mode in quotes that lets the owner read and write, such as \"0600\"";
+        let dir =
+            "must be an octal mode in quotes that lets the owner read, write and enter, such as \"0700\"";
+        let cases = [
+            (
+                "veiw_limit = 3",
+                "line 1: unknown key `veiw_limit`; the nearest known one is `view_limit`".to_owned(),
+            ),
+            (
+                "\n\nreadonly = []",
+                "line 3: unknown key `readonly`; the nearest known one is `read_only`".to_owned(),
+            ),
+            (
+                "[history]\nkeep = \"all\"",
+                "line 1: this version of memdir has no section `[history]`".to_owned(),
+            ),
+            (
+                "guard = { mode = \"off\" }",
+                "line 1: this version of memdir has no section `[guard]`".to_owned(),
+            ),
+            (
+                "\n[more]",
+                "line 2: unknown section `[more]`; this version of memdir has no sections".to_owned(),
+            ),
+            ("create = \"replace\"", "line 1: `create` must be \"error\" or \"overwrite\"".to_owned()),
+            ("\nhidden = true", "line 2: `hidden` must be \"deny\" or \"allow\"".to_owned()),
+            ("view_limit = -1", "line 1: `view_limit` must be a whole number, 0 or more".to_owned()),
+            ("view_limit = \"16k\"", "line 1: `view_limit` must be a whole number, 0 or more".to_owned()),
+            ("file_limit = 0", format!("line 1: `file_limit` {size}")),
+            ("file_limit = 1.5", format!("line 1: `file_limit` {size}")),
+            ("file_limit = \"1MB\"", format!("line 1: `file_limit` {size}")),
+            ("file_limit = \"MiB\"", format!("line 1: `file_limit` {size}")),
+            ("image_limit = \"99999999999GiB\"", format!("line 1: `image_limit` {size}")),
+            ("lock_wait = 5", format!("line 1: `lock_wait` {time}")),
+            ("lock_wait = \"5\"", format!("line 1: `lock_wait` {time}")),
+            ("file_mode = 0o600", format!("line 1: `file_mode` {file}")),
+            ("file_mode = \"0400\"", format!("line 1: `file_mode` {file}")),
+            ("file_mode = \"4600\"", format!("line 1: `file_mode` {file}")),
+            ("file_mode = \"0688\"", format!("line 1: `file_mode` {file}")),
+            ("file_mode = \"+600\"", format!("line 1: `file_mode` {file}")),
+            ("dir_mode = \"0600\"", format!("line 1: `dir_mode` {dir}")),
+            (
+                "read_only = \"/memories/a\"",
+                "line 1: `read_only` must be a list of paths, such as [\"/memories/policies/\"]".to_owned(),
+            ),
+            ("read_only = [1]", "line 1: `read_only` must be a list of paths, each in quotes".to_owned()),
+            (
+                "read_only = [\"/etc\"]",
+                "line 1: `read_only` must be a list of paths; of \"/etc\": it must start with /memories"
+                    .to_owned(),
+            ),
+            ("allow_fuse = \"yes\"", "line 1: `allow_fuse` must be true or false".to_owned()),
+        ];
+        for (text, problem) in cases {
+            match Settings::parse(text) {
+                Err(Error::Settings { problem: found }) => assert_eq!(found, problem, "{text:?}"),
+                other => panic!("{text:?} gave {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_toml_names_the_line() {
+        for (text, line) in [
+            ("a", "line 1: "),
+            ("create = \"error\"\ncreate = \"error\"", "line 2: "),
+            ("\n\nx = ", "line 3: "),
+        ] {
+            let error = Settings::parse(text).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("memdir.toml: {line}")), "{text:?} gave {error}");
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! What a decision sees: the disk, with the earlier changes of the same batch laid over it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::batch::Slots;
+use super::publish::Pending;
+use crate::disk::{Base, Extent, Found, Look, OpenFile};
+use crate::error::{Error, Result};
+use crate::path::MemoryPath;
+
+/// What a decision sees: the files as they are inside the lock, earlier changes of the same batch included.
+pub struct Snapshot<'a> {
+    base: &'a Base,
+    slots: &'a Slots,
+    /// The files that were read from disk: an edit replaces exactly what was read.
+    pub(super) read: HashMap<MemoryPath, ReadFile>,
+    /// Whether it saw something that pending changes could still alter: then it must be decided again, alone.
+    pub(super) is_partial: bool,
+}
+
+/// A file as it was read.
+#[derive(Debug)]
+pub(super) struct ReadFile {
+    pub(super) open: OpenFile,
+    pub(super) bytes: Arc<[u8]>,
+}
+
+impl std::fmt::Debug for Snapshot<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Snapshot").field("read", &self.read.keys()).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Snapshot<'a> {
+    pub(super) fn new(base: &'a Base, slots: &'a Slots) -> Self {
+        Self { base, slots, read: HashMap::new(), is_partial: false }
+    }
+
+    /// What stands at a path.
+    ///
+    /// # Errors
+    /// [`Error::Read`] when the disk refuses.
+    pub fn look(&mut self, path: &MemoryPath) -> Result<Look> {
+        match self.pending(path) {
+            Some(Ok(bytes)) => Ok(Look::File { size: bytes.len() as u64 }),
+            Some(Err(look)) => Ok(look),
+            None => self.base.sandbox.look(path).map(|look| self.overlay(look)),
+        }
+    }
+
+    /// The whole content of a file.
+    ///
+    /// # Errors
+    /// [`Error::Read`] when the disk refuses.
+    pub fn read(&mut self, path: &MemoryPath) -> Result<Found> {
+        match self.pending(path) {
+            Some(Ok(bytes)) => return Ok(Found::File(bytes)),
+            Some(Err(look)) => return Ok(Found::Not(look)),
+            None => {}
+        }
+        if let Some(read) = self.read.get(path) {
+            return Ok(Found::File(Arc::clone(&read.bytes)));
+        }
+        match self.base.sandbox.open_file(path)? {
+            Ok(open) => {
+                let bytes = open.read().map_err(|e| Error::read(format!("read {path}"), e))?;
+                self.read.insert(path.clone(), ReadFile { open, bytes: Arc::clone(&bytes) });
+                Ok(Found::File(bytes))
+            }
+            Err(look) => Ok(Found::Not(self.overlay(look))),
+        }
+    }
+
+    /// How far the names below a directory reach.
+    ///
+    /// # Errors
+    /// [`Error::Read`] when the disk refuses.
+    pub fn extent(&mut self, path: &MemoryPath) -> Result<Extent> {
+        self.is_partial |= !self.slots.is_empty();
+        self.base.sandbox.extent(path)
+    }
+
+    /// What earlier changes of the batch have made of a path; `None`: nothing, the disk tells.
+    fn pending(&self, path: &MemoryPath) -> Option<Result<Arc<[u8]>, Look>> {
+        if self.slots.is_empty() {
+            return None;
+        }
+        if let Some(slot) = self.slots.get(path) {
+            return Some(match &slot.pending {
+                Pending::Write { bytes, .. } => Ok(Arc::clone(bytes)),
+                Pending::Remove { .. } => Err(Look::Missing),
+            });
+        }
+        let mut above = path.split_last().map(|(parent, _)| parent);
+        while let Some(dir) = above.filter(|dir| !dir.is_root()) {
+            if let Some(slot) = self.slots.get(&dir)
+                && matches!(slot.pending, Pending::Write { .. })
+            {
+                return Some(Err(Look::BelowFile(dir)));
+            }
+            above = dir.split_last().map(|(parent, _)| parent);
+        }
+        None
+    }
+
+    /// A file on the way that an earlier change removes is in nobody's way any more.
+    fn overlay(&self, look: Look) -> Look {
+        match &look {
+            Look::BelowFile(file) if self.slots.contains_key(file) => Look::Missing,
+            _ => look,
+        }
+    }
+}
