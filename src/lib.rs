@@ -12,9 +12,14 @@ mod journal;
 mod path;
 mod store;
 mod text;
+mod tool;
 
 pub use error::{Cause, Error, Result, Trouble};
 pub use path::{MemoryPath, PathError};
 pub use store::{
     Actor, Builder, Create, Edit, Entry, Extent, Found, Hidden, Listing, Look, Settings, Snapshot, Store,
+};
+pub use tool::{
+    Answered, Block, Content, Dialect, Dispatcher, ImageSource, MessageError, ToolResult, ToolUse,
+    UserMessage, definitions, system_paragraph,
 };
