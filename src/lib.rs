@@ -2,6 +2,8 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests lay out directories"))]
 
+#[cfg(feature = "cli")]
+pub mod cli;
 mod disk;
 mod error;
 mod fail;

@@ -1,0 +1,131 @@
+//! What a person is told when something goes wrong: the error, and a hint at what to do.
+
+use std::error::Error as _;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use crate::error::{Error, Trouble};
+
+/// The exit code when a call or a check failed.
+pub(super) const FAILED: u8 = 1;
+/// The exit code when the command was used wrongly.
+pub(super) const USAGE: u8 = 2;
+
+/// Why a command ends without having done its work.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Fault {
+    what: String,
+    hint: Option<String>,
+    code: u8,
+}
+
+impl Fault {
+    /// The work failed.
+    pub(super) fn failed(what: impl Into<String>) -> Self {
+        Self { what: what.into(), hint: None, code: FAILED }
+    }
+
+    /// The command was used wrongly.
+    pub(super) fn usage(what: impl Into<String>) -> Self {
+        Self { what: what.into(), hint: None, code: USAGE }
+    }
+
+    pub(super) fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+
+    /// Tells the person on standard error; the exit code to end with.
+    pub(super) fn report(self) -> ExitCode {
+        complain(&format!("error: {}", self.text()));
+        ExitCode::from(self.code)
+    }
+
+    /// Tells the person that something is amiss, though the work goes on.
+    pub(super) fn warn(&self) {
+        complain(&format!("warning: {}", self.text()));
+    }
+
+    fn text(&self) -> String {
+        match &self.hint {
+            Some(hint) => format!("{}\nhint: {hint}", self.what),
+            None => self.what.clone(),
+        }
+    }
+}
+
+/// Writes to standard error; that nobody can read it there is no reason to fail.
+pub(super) fn complain(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        let mut what = error.to_string();
+        if let Error::Write { doing, .. } | Error::Read { doing, .. } = &error {
+            let source = error.source().map(|source| format!(": {source}")).unwrap_or_default();
+            what = format!("{what} ({doing}{source})");
+        }
+        Self { what, hint: hint(&error).map(str::to_owned), code: FAILED }
+    }
+}
+
+/// What the person can do about it.
+fn hint(error: &Error) -> Option<&'static str> {
+    Some(match error {
+        Error::Settings { .. } => {
+            "`memdir.toml` lies in the store beside `memories`; all its keys are optional"
+        }
+        Error::NoStore { .. } => "check the path; `memdir call` makes a store where there is none",
+        Error::NewerJournal { .. } => "use the memdir that wrote this store, or a newer one",
+        Error::Busy { .. } => "wait until that process is done, or set a longer `lock_wait` in `memdir.toml`",
+        Error::Unknown { .. } => "run the command again: opening the store settles it",
+        Error::Write { why, .. } | Error::Read { why, .. } => return remedy(*why),
+        _ => return None,
+    })
+}
+
+fn remedy(trouble: Trouble) -> Option<&'static str> {
+    Some(match trouble {
+        Trouble::NoSpace => "free some space or inodes on the disk that holds the store, or raise the quota",
+        Trouble::ReadOnly => "mount the file system of the store so that it can be written",
+        Trouble::Denied => "check the owner and the mode of the store's directories",
+        Trouble::TooManyFiles => "raise the limit of open files (`ulimit -n`)",
+        Trouble::Journal => {
+            "the plain files in `memories` are intact; to start a new journal, stop every memdir that uses the store \
+             and move its `.memdir/journal.db*` away (the history so far goes with them)"
+        }
+        Trouble::SyncFailed => "check the disk, then start memdir again",
+        Trouble::Network => "keep the store on a local disk; for FUSE there is `allow_fuse` in `memdir.toml`",
+        Trouble::Split => "let `memories` and `.memdir` be directories of one file system",
+        Trouble::Io => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_damaged_journal_says_that_the_files_are_intact() {
+        let error = Error::Write {
+            why: Trouble::Journal,
+            doing: "open journal.db".to_owned(),
+            source: Some("file is not a database".into()),
+        };
+        let fault = Fault::from(error);
+        assert_eq!(
+            fault.what,
+            "the memory directory cannot be written: its journal is damaged (open journal.db: file is not a database)"
+        );
+        let hint = fault.hint.unwrap();
+        assert!(hint.starts_with("the plain files in `memories` are intact"), "{hint}");
+        assert!(hint.contains("move its `.memdir/journal.db*` away"), "{hint}");
+    }
+
+    #[test]
+    fn a_hint_is_its_own_line() {
+        let fault = Fault::usage("no").hint("yes");
+        assert_eq!(fault.text(), "no\nhint: yes");
+        assert_eq!(Fault::failed("no").text(), "no");
+    }
+}

@@ -1,0 +1,7 @@
+//! The `memdir` command.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    memdir::cli::main()
+}

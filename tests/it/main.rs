@@ -1,0 +1,10 @@
+//! The integration tests, in one binary.
+#![allow(clippy::disallowed_methods, reason = "tests lay out directories and start processes")]
+
+#[cfg(feature = "cli")]
+mod cli;
+mod floors;
+#[cfg(feature = "cli")]
+mod process;
+#[cfg(feature = "cli")]
+mod readme;

@@ -1,0 +1,102 @@
+//! The console blocks of the README do what they say.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::process::shell;
+
+/// What the README calls the command, for somebody who has just cloned it.
+const RUN: &str = "cargo run --release -- ";
+/// The parts of the repository that its blocks use.
+const USED: &[&str] = &["fixtures/quickstart.jsonl", "memories"];
+
+#[test]
+fn console_blocks_print_what_they_show() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = fs::read_to_string(root.join("README.md")).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    for used in USED {
+        copy(&root.join(used), &dir.path().join(used));
+    }
+    let mut checked = 0;
+    for Step { line, command, output } in steps(&readme) {
+        let command = match command.strip_prefix(RUN) {
+            Some(rest) => format!("$MEMDIR {rest}"),
+            // Tests do not run the tests, and nothing is installed.
+            None if command.starts_with("cargo ") => continue,
+            None => command.replace("memdir ", "$MEMDIR "),
+        };
+        let done = shell(dir.path(), &command);
+        assert_eq!(done.out + &done.err, output, "README.md:{line}: {command}");
+        checked += 1;
+    }
+    assert!(checked > 0, "the README has no console block");
+}
+
+#[test]
+fn python_blocks_are_in_the_examples() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = fs::read_to_string(root.join("README.md")).unwrap();
+    let examples: Vec<_> = ["examples/python_loop.py", "examples/python_sdk.py"]
+        .map(|example| fs::read_to_string(root.join(example)).unwrap())
+        .into();
+    let blocks: Vec<_> = readme
+        .split("```python\n")
+        .skip(1)
+        .map(|rest| rest.split_once("```").expect("a block that begins also ends").0)
+        .collect();
+    assert_eq!(blocks.len(), 2);
+    for block in blocks {
+        assert!(examples.iter().any(|example| example.contains(block)), "in no example:\n{block}");
+    }
+}
+
+#[test]
+fn a_step_is_a_command_with_what_it_prints() {
+    let text = "```console\n$ a \\\n    b\nout\n\nmore\n$ c\n```\n```sh\n$ d\n```\n";
+    let steps: Vec<_> = steps(text).into_iter().map(|step| (step.line, step.command, step.output)).collect();
+    assert_eq!(
+        steps,
+        [(2, "a \\\n    b".to_owned(), "out\n\nmore\n".to_owned()), (7, "c".to_owned(), String::new())]
+    );
+}
+
+struct Step {
+    line: usize,
+    command: String,
+    output: String,
+}
+
+fn steps(text: &str) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    let mut is_console = false;
+    for (at, line) in text.lines().enumerate() {
+        if line.starts_with("```") {
+            is_console = line == "```console";
+        } else if !is_console {
+        } else if let Some(command) = line.strip_prefix("$ ") {
+            steps.push(Step { line: at + 1, command: command.to_owned(), output: String::new() });
+        } else if let Some(step) = steps.last_mut() {
+            if step.command.ends_with('\\') && step.output.is_empty() {
+                step.command = format!("{}\n{line}", step.command);
+            } else {
+                step.output += line;
+                step.output += "\n";
+            }
+        }
+    }
+    steps
+}
+
+fn copy(from: &Path, to: &PathBuf) {
+    if from.is_dir() {
+        fs::create_dir_all(to).unwrap();
+        for entry in fs::read_dir(from).unwrap() {
+            let entry = entry.unwrap();
+            copy(&entry.path(), &to.join(entry.file_name()));
+        }
+    } else {
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::copy(from, to).unwrap();
+    }
+}
