@@ -123,6 +123,19 @@ pub(crate) struct Head {
 pub(crate) struct Journal {
     db: Connection,
     run: i64,
+    /// The end of the log, as long as nobody else can have written to it.
+    tail: Option<Tail>,
+}
+
+/// The end of the log, to which the next change is added.
+#[derive(Debug, Clone, Copy)]
+struct Tail {
+    change: i64,
+    /// The time of that change.
+    at: i64,
+    version: i64,
+    /// The hash of that version in the chain; zeros before the first.
+    chain: [u8; 32],
 }
 
 /// How long to wait for a person's `sqlite3` shell: memdir's own processes never meet here, they hold the lock.
@@ -143,17 +156,32 @@ impl Journal {
         db.set_prepared_statement_cache_capacity(48);
         schema::prepare(&mut db)?;
         let run = run_id(&db, run)?;
-        Ok(Self { db, run })
+        Ok(Self { db, run, tail: None })
     }
 
     /// The number of the newest change; 0 when there is none.
-    pub(crate) fn last_change(&self) -> Result<u64> {
-        self.one("SELECT coalesce(max(seq), 0) FROM change", "read the newest change")
+    pub(crate) fn last_change(&mut self) -> Result<u64> {
+        Ok(from_sql(self.tail()?.change))
     }
 
     /// The number of the newest version; 0 when there is none.
-    pub(crate) fn last_version(&self) -> Result<u64> {
-        self.one("SELECT coalesce(max(n), 0) FROM version", "read the newest version")
+    pub(crate) fn last_version(&mut self) -> Result<u64> {
+        Ok(from_sql(self.tail()?.version))
+    }
+
+    /// Forgets what was known of the end of the log, since another process may have written to it, unless this is still
+    /// its newest change.
+    pub(crate) fn trust(&mut self, newest: Option<u64>) {
+        self.tail = self.tail.filter(|tail| newest == Some(from_sql(tail.change)));
+    }
+
+    fn tail(&mut self) -> Result<Tail> {
+        if let Some(tail) = self.tail {
+            return Ok(tail);
+        }
+        let tail = commit::read_tail(&self.db)?;
+        self.tail = Some(tail);
+        Ok(tail)
     }
 
     /// The watermark: all changes up to this one are on disk in their places, too.

@@ -71,7 +71,8 @@ impl Mark {
 }
 
 fn checksum(line: &str) -> String {
-    Hash::of(line.as_bytes()).to_string()[..SUM].to_owned()
+    let Hash([a, b, c, d, e, f, g, h, ..]) = Hash::of(line.as_bytes());
+    format!("{:016x}", u64::from_be_bytes([a, b, c, d, e, f, g, h]))
 }
 
 #[cfg(test)]

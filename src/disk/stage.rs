@@ -31,7 +31,6 @@ pub(crate) struct Draft<'a> {
 impl Room {
     /// Writes a complete file to `staging/{name}`.
     pub(crate) fn stage(&self, name: &str, draft: &Draft<'_>) -> Result<()> {
-        self.clear(name)?;
         write_file(self.staging.as_fd(), name, draft).inspect_err(|_| self.forget(name))
     }
 
@@ -271,9 +270,13 @@ fn make_dir(parent: BorrowedFd<'_>, name: &str, mode: u32) -> Result<OwnedFd> {
 fn write_file(dir: BorrowedFd<'_>, name: &str, draft: &Draft<'_>) -> Result<()> {
     fail::step();
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut file: File = rustix::fs::openat(dir, name, flags, Mode::RUSR | Mode::WUSR)
-        .map_err(|e| Error::write(format!("stage {name}"), e))?
-        .into();
+    let open = || rustix::fs::openat(dir, name, flags, Mode::RUSR | Mode::WUSR);
+    let opened = match open() {
+        // What failed to be removed when it was given up.
+        Err(Errno::EXIST) => rustix::fs::unlinkat(dir, name, AtFlags::empty()).and_then(|()| open()),
+        opened => opened,
+    };
+    let mut file: File = opened.map_err(|e| Error::write(format!("stage {name}"), e))?.into();
     fail::step();
     file.write_all(draft.bytes).map_err(|e| Error::write(format!("stage {name}"), e))?;
     if let Some(like) = draft.like {

@@ -1,12 +1,13 @@
 //! Committing changes: rows of the log, versions chained to one another, memories moved on.
 
-use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use ulid::Ulid;
 
 use super::{
-    By, Content, Head, Journal, Record, Step, Stored, below, body, failure, from_sql, read_head, to_sql,
+    By, Content, Head, Journal, Record, Step, Stored, Tail, below, body, failure, from_sql, read_head, to_sql,
 };
 use crate::error::Result;
+use crate::fail;
 use crate::hash::Hash;
 use crate::id::{ChangeId, MemoryId, VersionId, fill_random, new_ulid};
 
@@ -42,20 +43,23 @@ impl Journal {
     /// # Errors
     /// Nothing is committed then, but after [`Trouble::SyncFailed`](crate::Trouble::SyncFailed) it may be.
     pub(crate) fn commit(&mut self, now: i64, records: &[Record<'_>]) -> Result<Committed> {
+        let tail = self.tail()?;
+        // Until the commit is known to be one, nothing is.
+        self.tail = None;
         let run = self.run;
         let tx = self
             .db
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(failure("begin a change"))?;
-        let (last_seq, last_at) = last_change(&tx)?;
-        let (versions, chain) = last_version(&tx)?;
-        let mut scribe =
-            Scribe { tx: &tx, chain, versions, seq: last_seq, at: last_at, done: Committed::default() };
+        let mut scribe = Scribe { tx: &tx, tail, done: Committed::default() };
         for record in records {
             scribe.change(record, now, run)?;
         }
-        let done = scribe.done;
+        let Scribe { tail, done, .. } = scribe;
+        fail::step();
         tx.commit().map_err(failure("commit"))?;
+        fail::step();
+        self.tail = Some(tail);
         Ok(done)
     }
 }
@@ -63,11 +67,7 @@ impl Journal {
 /// Writes the rows of one transaction.
 struct Scribe<'t, 'db> {
     tx: &'t Transaction<'db>,
-    chain: [u8; 32],
-    /// The number of the newest version.
-    versions: i64,
-    seq: i64,
-    at: i64,
+    tail: Tail,
     done: Committed,
 }
 
@@ -87,20 +87,23 @@ struct Draft<'a> {
 
 impl Scribe<'_, '_> {
     fn change(&mut self, record: &Record<'_>, now: i64, run: i64) -> Result<()> {
-        self.seq += 1;
+        self.tail.change += 1;
         // A clock that goes backwards does not: times strictly increase within a store.
-        self.at = now.max(self.at + 1);
+        self.tail.at = now.max(self.tail.at + 1);
         let (actor, name) = match record.by {
             By::Agent(name) => (0, Some(name)),
             By::User(name) => (1, Some(name)),
             By::Outside => (2, None),
             By::Recovery => (3, None),
         };
-        let id = ChangeId(new_ulid(self.at)).0.to_bytes();
+        let id = ChangeId(new_ulid(self.tail.at)).0.to_bytes();
         let sql = "INSERT INTO change (seq, id, at, actor, name, reason, run, versions)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
-        self.execute(sql, params![self.seq, id, self.at, actor, name, record.reason, run, self.versions])?;
-        self.done.changes.push(from_sql(self.seq));
+        self.execute(
+            sql,
+            params![self.tail.change, id, self.tail.at, actor, name, record.reason, run, self.tail.version],
+        )?;
+        self.done.changes.push(from_sql(self.tail.change));
         record.steps.iter().try_for_each(|step| self.step(step))
     }
 
@@ -129,7 +132,10 @@ impl Scribe<'_, '_> {
         staged: Option<u64>,
     ) -> Result<()> {
         let sql = "INSERT INTO operation (change, kind, path, target, inode, staged) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-        self.execute(sql, params![self.seq, kind, path, target, inode.map(to_sql), staged.map(to_sql)])
+        self.execute(
+            sql,
+            params![self.tail.change, kind, path, target, inode.map(to_sql), staged.map(to_sql)],
+        )
     }
 
     fn write(&mut self, path: &str, content: &Content, mode: u32, staged: Option<u64>) -> Result<()> {
@@ -217,7 +223,7 @@ impl Scribe<'_, '_> {
     }
 
     fn new_memory(&self, path: &str) -> Result<(i64, MemoryId)> {
-        let id = MemoryId(new_ulid(self.at));
+        let id = MemoryId(new_ulid(self.tail.at));
         let sql = "INSERT INTO memory (id, path, head, live) VALUES (?1, ?2, 0, 1)";
         self.execute(sql, params![id.0.to_bytes(), path])?;
         Ok((self.tx.last_insert_rowid(), id))
@@ -225,33 +231,33 @@ impl Scribe<'_, '_> {
 
     /// Adds a version, links it into the chain, and makes it its memory's head.
     fn version(&mut self, draft: &Draft<'_>) -> Result<VersionId> {
-        let id = VersionId(new_ulid(self.at));
+        let id = VersionId(new_ulid(self.tail.at));
         let mut salt = [0; 16];
         fill_random(&mut salt);
         let hash = draft.hash.map(|hash| hash.0);
         let leaf =
             Hash::of_parts(&[&salt, draft.path.as_bytes(), &[0], hash.as_ref().map_or(&[][..], |h| h)]).0;
-        self.chain = Hash::of_parts(&[
-            &self.chain,
+        self.tail.chain = Hash::of_parts(&[
+            &self.tail.chain,
             &leaf,
             &id.0.to_bytes(),
             &draft.memory_id.0.to_bytes(),
             &draft.operation.to_be_bytes(),
             &draft.size.to_be_bytes(),
-            &self.at.to_be_bytes(),
+            &self.tail.at.to_be_bytes(),
         ])
         .0;
-        self.versions += 1;
+        self.tail.version += 1;
         let sql = "INSERT INTO version (n, id, memory, prev, change, operation, path, sha256, size, mode, body, staged, salt, leaf, chain)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
         self.execute(
             sql,
             params![
-                self.versions,
+                self.tail.version,
                 id.0.to_bytes(),
                 draft.memory,
                 draft.prev,
-                self.seq,
+                self.tail.change,
                 draft.operation,
                 draft.path,
                 hash,
@@ -261,10 +267,10 @@ impl Scribe<'_, '_> {
                 draft.staged.map(to_sql),
                 salt,
                 leaf,
-                self.chain
+                self.tail.chain
             ],
         )?;
-        self.execute("UPDATE memory SET head = ?1 WHERE n = ?2", params![self.versions, draft.memory])?;
+        self.execute("UPDATE memory SET head = ?1 WHERE n = ?2", params![self.tail.version, draft.memory])?;
         Ok(id)
     }
 
@@ -303,19 +309,17 @@ fn read_live(row: &rusqlite::Row<'_>) -> rusqlite::Result<Live> {
     Ok(Live { head: read_head(row)?, id: MemoryId(Ulid::from_bytes(row.get(8)?)) })
 }
 
-fn last_change(tx: &Transaction<'_>) -> Result<(i64, i64)> {
-    let mut query = tx
-        .prepare_cached("SELECT seq, at FROM change ORDER BY seq DESC LIMIT 1")
-        .map_err(failure("read the newest change"))?;
-    let row = query.query_row([], |row| Ok((row.get(0)?, row.get(1)?))).optional();
-    Ok(row.map_err(failure("read the newest change"))?.unwrap_or((0, 0)))
-}
-
-/// The newest version and the end of the chain; zeros before the first.
-fn last_version(tx: &Transaction<'_>) -> Result<(i64, [u8; 32])> {
-    let mut query = tx
-        .prepare_cached("SELECT n, chain FROM version ORDER BY n DESC LIMIT 1")
-        .map_err(failure("read the chain"))?;
-    let row = query.query_row([], |row| Ok((row.get(0)?, row.get(1)?))).optional();
-    Ok(row.map_err(failure("read the chain"))?.unwrap_or((0, [0; 32])))
+/// Reads the end of the log.
+pub(super) fn read_tail(db: &Connection) -> Result<Tail> {
+    let sql = "SELECT
+        coalesce((SELECT seq FROM change ORDER BY seq DESC LIMIT 1), 0),
+        coalesce((SELECT at FROM change ORDER BY seq DESC LIMIT 1), 0),
+        coalesce((SELECT n FROM version ORDER BY n DESC LIMIT 1), 0),
+        coalesce((SELECT chain FROM version ORDER BY n DESC LIMIT 1), zeroblob(32))";
+    let mut query = db.prepare_cached(sql).map_err(failure("read the end of the log"))?;
+    query
+        .query_row([], |row| {
+            Ok(Tail { change: row.get(0)?, at: row.get(1)?, version: row.get(2)?, chain: row.get(3)? })
+        })
+        .map_err(failure("read the end of the log"))
 }

@@ -1,6 +1,7 @@
 //! The tables of the journal, and what is checked when one is opened.
 
 use rusqlite::Connection;
+use rusqlite::config::DbConfig;
 
 use super::failure;
 use crate::error::{Error, Result};
@@ -44,6 +45,8 @@ pub(super) fn prepare(db: &mut Connection) -> Result<()> {
     if found > FORMAT {
         return Err(Error::NewerJournal { found, known: FORMAT });
     }
+    // Without this SQLite plans a statement anew for every value that is bound to it.
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(failure("set up the database"))?;
     // A commit is durable when it returns; deleted bytes are overwritten.
     db.execute_batch(
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON;

@@ -147,12 +147,9 @@ impl<'s, 'a> Batch<'s, 'a> {
         for path in edits.iter().flat_map(Edit::paths) {
             self.session.core.admit(path)?;
         }
-        if edits.iter().any(|edit| !matches!(edit, Edit::Remove { .. })) {
-            self.session.make_root(&mut addition.outside)?;
-        }
         let mut planned = Vec::with_capacity(edits.len());
         for edit in edits {
-            let place = match self.session.place(edit.paths()[0]) {
+            let place = match self.place(&edit, &mut addition.outside) {
                 Ok(place) => place,
                 // Perhaps only until what is pending is published: a file that goes makes way for a directory.
                 Err(_) if !self.slots.is_empty() => return Ok(Offer::NotNow),
@@ -185,6 +182,18 @@ impl<'s, 'a> Batch<'s, 'a> {
             self.accepted.push(Accepted { ticket: Arc::clone(ticket), outside, own, path });
         }
         Ok(Offer::Settled)
+    }
+
+    /// Where an edit will be made. `memories` is made for it when it is gone.
+    fn place(&self, edit: &Edit, outside: &mut Vec<Step>) -> Result<Place> {
+        let path = edit.paths()[0];
+        let place = self.session.place(path)?;
+        let is_root_gone = place.missing.len() > path.depth() - 1;
+        if is_root_gone && matches!(edit, Edit::Write { .. }) {
+            self.session.make_root(outside)?;
+            return self.session.place(path);
+        }
+        Ok(place)
     }
 
     fn stage(&mut self, planned: Planned, owner: usize, addition: &mut Addition) -> Result<()> {
@@ -285,6 +294,7 @@ impl<'s, 'a> Batch<'s, 'a> {
                     pending: Pending::Write { staged: n, bytes: Arc::clone(&bytes), mode },
                     owners: vec![owner],
                     is_published: false,
+                    displaced: None,
                 });
             }
         }
@@ -387,6 +397,7 @@ impl<'s, 'a> Batch<'s, 'a> {
             pending,
             owners: vec![owner],
             is_published: false,
+            displaced: None,
         });
         Ok(())
     }

@@ -186,12 +186,16 @@ fn dispose_file(
 ) -> Result<()> {
     let Some(original) = &slot.original else { return Ok(()) };
     let room = session.room;
-    let name = slot.displaced();
+    let name = slot.displaced_name();
     let path = slot.path.as_str();
-    let changed = match room.open_staged(&name)? {
-        Ok(open) if is_untouched(session, original, &open) => None,
-        Ok(open) => Some(open),
-        Err(_) => return Ok(()),
+    let changed = if slot.displaced.is_some_and(|now| is_surely_untouched(session, original, &now)) {
+        None
+    } else {
+        match room.open_staged(&name)? {
+            Ok(open) if is_untouched(original, &open) => None,
+            Ok(open) => Some(open),
+            Err(_) => return Ok(()),
+        }
     };
     if let Some(open) = changed {
         let bytes = session.read_open(&open)?;
@@ -219,18 +223,18 @@ fn dispose_file(
     Ok(())
 }
 
-/// Whether a displaced file still has the bytes that were read.
-///
-/// Equal stamps say so, but for writes within one tick of the file system's clock: young files are read again.
-fn is_untouched(session: &Session<'_>, original: &Original, now: &OpenFile) -> bool {
-    let (before, after) = (&original.open.stamp, &now.stamp);
-    if !is_same_content(before, after) {
-        return false;
-    }
-    let age = i128::from(session.core.now()) * 1000 - after.mtime;
+/// Whether a displaced file must still have the bytes that were read: its stamp is the same, and too old for a write
+/// within one tick of the file system's clock to have gone unseen.
+fn is_surely_untouched(session: &Session<'_>, original: &Original, now: &Stamp) -> bool {
+    let age = i128::from(session.core.now()) * 1000 - now.mtime;
+    is_same_content(&original.open.stamp, now) && (age >= TICK || original.bytes.is_none())
+}
+
+/// Whether a displaced file still has the bytes that were read: it is read again.
+fn is_untouched(original: &Original, now: &OpenFile) -> bool {
     match &original.bytes {
-        Some(bytes) if age < TICK => now.read().is_ok_and(|again| again == *bytes),
-        _ => true,
+        Some(bytes) => now.stamp.size == bytes.len() as u64 && now.read().is_ok_and(|again| again == *bytes),
+        None => is_same_content(&original.open.stamp, &now.stamp),
     }
 }
 

@@ -29,6 +29,8 @@ pub(super) struct Slot {
     /// The requests that touched it, by their place in the batch.
     pub(super) owners: Vec<usize>,
     pub(super) is_published: bool,
+    /// What came to lie in `staging/` in exchange.
+    pub(super) displaced: Option<Stamp>,
 }
 
 /// A file on disk that a change displaces.
@@ -171,18 +173,22 @@ impl Slot {
             (Some(_), Pending::Write { staged, .. }) => {
                 let staged = staged_new(*staged);
                 room.exchange(&staged, dir, name).map_err(|e| failed("publish", path, e))?;
-                if let Some(error) = no_file(room.seen(&staged).map(|seen| seen.0), path) {
+                let seen = room.seen(&staged);
+                if let Some(error) = no_file(seen.map(|seen| seen.0), path) {
                     room.exchange(&staged, dir, name).map_err(|e| failed("swap back", path, e))?;
                     return Err(error);
                 }
+                self.displaced = seen.map(|seen| seen.1);
             }
             (Some(_), Pending::Remove { staged }) => {
                 let staged = staged_old(*staged);
                 room.take(dir, name, &staged).map_err(|e| failed("remove", path, e))?;
-                if let Some(error) = no_file(room.seen(&staged).map(|seen| seen.0), path) {
+                let seen = room.seen(&staged);
+                if let Some(error) = no_file(seen.map(|seen| seen.0), path) {
                     room.publish_new(&staged, dir, name).map_err(|e| failed("put back", path, e))?;
                     return Err(error);
                 }
+                self.displaced = seen.map(|seen| seen.1);
             }
             (None, Pending::Remove { .. }) => {}
         }
@@ -205,7 +211,7 @@ impl Slot {
     }
 
     /// The name in `staging/` of what this displaced.
-    pub(super) fn displaced(&self) -> String {
+    pub(super) fn displaced_name(&self) -> String {
         match self.pending {
             Pending::Write { staged, .. } => staged_new(staged),
             Pending::Remove { staged } => staged_old(staged),

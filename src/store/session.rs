@@ -75,6 +75,9 @@ impl Engine {
             held.write_mark(&busy)?;
         }
         let journal = self.journal(core, &room)?;
+        // The last to write was this process, and nothing was written since.
+        let newest = mark.as_ref().filter(|mark| mark.pid == pid && mark.idle).map(|mark| mark.published);
+        journal.trust(newest);
         let mut session = Session { core, room: &room, journal };
         if is_due {
             let refine = |error| core.refine(error);
