@@ -2,9 +2,8 @@
 
 #![allow(clippy::disallowed_methods, reason = "the base directory is opened, made and synced here")]
 
-use std::sync::Arc;
-
 use crate::path::MemoryPath;
+use crate::text::Bytes;
 
 mod base;
 mod list;
@@ -54,7 +53,7 @@ pub enum Look {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
     /// A regular file, whole.
-    File(Arc<[u8]>),
+    File(Bytes),
     /// Anything else ([`Look::File`] never stands here).
     Not(Look),
 }

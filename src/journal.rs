@@ -3,7 +3,6 @@
 //! One call of [`Journal::commit`] is one transaction, synced: the durable moment of the changes in it.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
@@ -11,6 +10,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 use crate::error::{Error, Result, Trouble};
 use crate::hash::Hash;
 use crate::id::VersionId;
+use crate::text::Bytes;
 
 mod body;
 mod commit;
@@ -99,7 +99,7 @@ pub(crate) struct Content {
 #[derive(Debug, Clone)]
 pub(crate) enum Stored {
     /// In the journal. `old` are the bytes of the version before, where they are at hand, to make a small delta.
-    Here { new: Arc<[u8]>, old: Option<Arc<[u8]>> },
+    Here { new: Bytes, old: Option<Bytes> },
     /// Not in the journal: too large, or not text. They go to `kept/` before anything destroys them.
     Elsewhere,
 }

@@ -21,6 +21,7 @@ pub use path::{MemoryPath, PathError};
 pub use store::{
     Actor, Builder, Create, Edit, Entry, Extent, Found, Hidden, Listing, Look, Settings, Snapshot, Store,
 };
+pub use text::Bytes;
 pub use tool::{
     Answered, Block, Content, Dialect, Dispatcher, ImageSource, MessageError, ToolResult, ToolUse,
     UserMessage, definitions, system_paragraph,

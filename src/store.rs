@@ -15,6 +15,7 @@ pub use crate::disk::{Entry, Extent, Found, Listing, Look};
 use crate::error::{Error, Result, Trouble};
 use crate::journal::By;
 use crate::path::MemoryPath;
+use crate::text::Bytes;
 
 mod absorb;
 mod batch;
@@ -58,7 +59,7 @@ pub enum Edit {
         /// The file.
         path: MemoryPath,
         /// All its bytes.
-        bytes: Arc<[u8]>,
+        bytes: Bytes,
     },
     /// Removes whatever stands there: a file, a directory with all below it, a link (never what it points to), a FIFO.
     Remove {

@@ -1,6 +1,7 @@
 //! Pure work on text: lines and their numbers, edits, sizes for people, and what an answer may quote.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use crate::path;
 
@@ -9,6 +10,9 @@ mod lines;
 
 pub use edit::{NotReplaced, insert, replace};
 pub use lines::{Body, body_under, line_count, pick, push_snippet};
+
+/// All bytes of a file, shared and not copied.
+pub type Bytes = Arc<Vec<u8>>;
 
 /// Characters of a value from outside that an answer quotes.
 const QUOTED: usize = 200;

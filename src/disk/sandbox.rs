@@ -3,7 +3,6 @@
 use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 #[cfg(target_os = "linux")]
 use std::sync::atomic::Ordering;
@@ -16,6 +15,7 @@ use super::walk::{self, ROOT, Walked};
 use super::{Extent, Found, Listing, Look, list, names};
 use crate::error::{Error, Result};
 use crate::path::MemoryPath;
+use crate::text::Bytes;
 
 // Elsewhere file systems normalise names themselves, and some refuse those that are not UTF-8.
 #[cfg(all(test, target_os = "linux"))]
@@ -82,6 +82,9 @@ const FILE: OFlags = OFlags::RDONLY
 /// How a directory is opened that only leads further.
 #[cfg(target_os = "linux")]
 const STEP: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// Files of more bytes are not read: a hole of a terabyte is quickly made.
+const LARGEST: u64 = 256 << 20;
 
 /// How often a lookup is tried again that others disturb.
 #[cfg(target_os = "linux")]
@@ -164,7 +167,7 @@ impl Sandbox {
     }
 
     /// A file's content with the stamp that it had before it was read.
-    pub(crate) fn read_stamped(&self, path: &MemoryPath) -> Looked<(Arc<[u8]>, Stamp)> {
+    pub(crate) fn read_stamped(&self, path: &MemoryPath) -> Looked<(Bytes, Stamp)> {
         match self.open_file(path)? {
             Ok(open) => Ok(Ok((open.read().map_err(|e| failed("read", path, e))?, open.stamp))),
             Err(look) => Ok(Err(look)),
@@ -289,7 +292,10 @@ impl OpenFile {
     /// The whole content. A file that grows meanwhile is read to the end that is met.
     ///
     /// One byte more is asked for than it has, so that the answer tells in one call that this was the end.
-    pub(crate) fn read(&self) -> io::Result<Arc<[u8]>> {
+    pub(crate) fn read(&self) -> io::Result<Bytes> {
+        if self.stamp.size > LARGEST {
+            return Err(io::Errno::FBIG);
+        }
         let mut bytes = Vec::new();
         let mut room =
             usize::try_from(self.stamp.size).ok().and_then(|n| n.checked_add(1)).ok_or(io::Errno::NOMEM)?;

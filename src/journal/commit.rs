@@ -144,7 +144,7 @@ impl Scribe<'_, '_> {
             Stored::Here { new, old } => {
                 let base = match (&before, old) {
                     (Some(before), Some(old)) => {
-                        self.body_of(before.head.version)?.map(|body| (body, &**old))
+                        self.body_of(before.head.version)?.map(|body| (body, old.as_slice()))
                     }
                     _ => None,
                 };

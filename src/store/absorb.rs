@@ -11,12 +11,13 @@ use crate::error::{Error, Result, Trouble};
 use crate::hash::Hash;
 use crate::journal::{Content, Head, Step, Stored};
 use crate::path::MemoryPath;
+use crate::text::Bytes;
 
 /// Stands for the hash of a file that is too large to be read: no content has it.
 const UNREAD: Hash = Hash([0; 32]);
 
 /// A file and its bytes, where it was not too large to be read.
-pub(super) type Read = (OpenFile, Option<Arc<[u8]>>);
+pub(super) type Read = (OpenFile, Option<Bytes>);
 
 /// Adds to `outside` what others did to one file; what a change of it will displace.
 pub(super) fn file(
@@ -106,7 +107,7 @@ pub(super) fn below(directory: &MemoryPath, rest: &[u8]) -> MemoryPath {
 }
 
 /// Content from outside, and whether the journal takes it: text of a size that a memory may have.
-pub(super) fn content(session: &Session<'_>, bytes: Option<&Arc<[u8]>>, size: u64) -> Content {
+pub(super) fn content(session: &Session<'_>, bytes: Option<&Bytes>, size: u64) -> Content {
     let limit = session.core.settings.file_limit.max(1 << 20);
     match bytes {
         Some(bytes) if size <= limit && std::str::from_utf8(bytes).is_ok() => {

@@ -15,6 +15,7 @@ use crate::guard;
 use crate::hash::Hash;
 use crate::journal::{Content, Step, Stored};
 use crate::path::MemoryPath;
+use crate::text::Bytes;
 
 /// What is to be published, in order, with the files of it by path: the overlay of later decisions.
 #[derive(Default)]
@@ -221,7 +222,7 @@ impl<'s, 'a> Batch<'s, 'a> {
     fn stage_write(
         &mut self,
         path: MemoryPath,
-        bytes: Arc<[u8]>,
+        bytes: Bytes,
         planned: Planned,
         owner: usize,
         addition: &mut Addition,

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::sync::Arc;
 
 use super::batch::{staged_new, staged_old};
 use super::session::Session;
@@ -11,6 +10,7 @@ use crate::disk::{Kind, Look, OpenFile, Place, Stamp, move_to_free};
 use crate::error::{Error, Result};
 use crate::id::VersionId;
 use crate::path::MemoryPath;
+use crate::text::Bytes;
 
 /// One thing to publish.
 pub(super) enum Act {
@@ -36,7 +36,7 @@ pub(super) struct Slot {
 /// A file on disk that a change displaces.
 pub(super) struct Original {
     pub(super) open: OpenFile,
-    pub(super) bytes: Option<Arc<[u8]>>,
+    pub(super) bytes: Option<Bytes>,
     /// Whether the journal holds its bytes; else the file itself goes to `kept/`.
     pub(super) is_stored: bool,
     /// The version that it is, where that was known before the commit.
@@ -46,7 +46,7 @@ pub(super) struct Original {
 /// What a file is to be.
 #[derive(Clone)]
 pub(super) enum Pending {
-    Write { staged: u64, bytes: Arc<[u8]>, mode: u32 },
+    Write { staged: u64, bytes: Bytes, mode: u32 },
     Remove { staged: u64 },
 }
 

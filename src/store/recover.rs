@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::AsFd as _;
-use std::sync::Arc;
 
 use super::absorb;
 use super::batch::{staged_new, staged_old};
@@ -18,6 +17,7 @@ use crate::hash::Hash;
 use crate::id::{VersionId, new_ulid};
 use crate::journal::{By, Head, LoggedStep, Past, Record, Step, Stored};
 use crate::path::MemoryPath;
+use crate::text::Bytes;
 
 /// What a replay of the log leaves to be judged.
 #[derive(Default)]
@@ -348,7 +348,7 @@ fn keep_as(
 fn restate(
     session: &Session<'_>,
     path: &str,
-    bytes: &Arc<[u8]>,
+    bytes: &Bytes,
     open: &OpenFile,
     steps: &mut Vec<Step>,
 ) -> Result<bool> {
@@ -360,7 +360,7 @@ fn restate(
     steps.push(Step::Write { path: path.into(), content, mode, staged: None });
     steps.push(match session.journal.head(path)? {
         Some(head) => {
-            let bytes: Arc<[u8]> = session.journal.content(head.version)?.unwrap_or_default().into();
+            let bytes: Bytes = session.journal.content(head.version)?.unwrap_or_default().into();
             let content = absorb::content(session, Some(&bytes), bytes.len() as u64);
             Step::Write { path: path.into(), content, mode: head.mode, staged: None }
         }

@@ -11,6 +11,7 @@ use crate::disk::{Base, Look, Mark, OpenFile, Place, Room, check_writable};
 use crate::error::{Error, Result, Trouble};
 use crate::journal::{Journal, Run, Step};
 use crate::path::MemoryPath;
+use crate::text::Bytes;
 
 /// What a store keeps open between changes.
 #[derive(Default)]
@@ -163,7 +164,7 @@ impl Session<'_> {
     }
 
     /// The bytes of an open file, if it is not too large to be read.
-    pub(super) fn read_open(&self, open: &OpenFile) -> Result<Option<Arc<[u8]>>> {
+    pub(super) fn read_open(&self, open: &OpenFile) -> Result<Option<Bytes>> {
         if open.stamp.size > MOST_READ.max(self.core.settings.file_limit) {
             return Ok(None);
         }

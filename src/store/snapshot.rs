@@ -8,6 +8,7 @@ use super::publish::Pending;
 use crate::disk::{Base, Extent, Found, Look, OpenFile};
 use crate::error::{Error, Result};
 use crate::path::MemoryPath;
+use crate::text::Bytes;
 
 /// What a decision sees: the files as they are inside the lock, earlier changes of the same batch included.
 pub struct Snapshot<'a> {
@@ -23,7 +24,7 @@ pub struct Snapshot<'a> {
 #[derive(Debug)]
 pub(super) struct ReadFile {
     pub(super) open: OpenFile,
-    pub(super) bytes: Arc<[u8]>,
+    pub(super) bytes: Bytes,
 }
 
 impl std::fmt::Debug for Snapshot<'_> {
@@ -82,7 +83,7 @@ impl<'a> Snapshot<'a> {
     }
 
     /// What earlier changes of the batch have made of a path; `None`: nothing, the disk tells.
-    fn pending(&self, path: &MemoryPath) -> Option<Result<Arc<[u8]>, Look>> {
+    fn pending(&self, path: &MemoryPath) -> Option<Result<Bytes, Look>> {
         if self.slots.is_empty() {
             return None;
         }

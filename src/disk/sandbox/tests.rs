@@ -161,7 +161,7 @@ fn of_several_spellings_nfc_comes_first_then_the_first_by_bytes() {
             fs::write(dir.join(name), name).unwrap();
             let first = spellings[..=i].iter().min().unwrap();
             let first = if i == 3 { &"ự.md" } else { first };
-            assert_eq!(sandbox.read(&wanted).unwrap(), Found::File(first.as_bytes().into()));
+            assert_eq!(sandbox.read(&wanted).unwrap(), Found::File(first.as_bytes().to_vec().into()));
         }
         for name in spellings {
             fs::remove_file(dir.join(name)).unwrap();

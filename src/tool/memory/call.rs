@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::path::MemoryPath;
+use crate::text::Bytes;
 
 use super::fields::{Fields, as_string};
 use super::words;
@@ -47,7 +48,7 @@ pub(in crate::tool) struct View {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::tool) enum Change {
-    Create { at: Named, bytes: Arc<[u8]> },
+    Create { at: Named, bytes: Bytes },
     StrReplace { at: Named, old: String, new: String },
     Insert { at: Named, after: i64, text: String },
     Delete { at: Named },
@@ -96,7 +97,7 @@ fn read(input: &Value, admit: Admit<'_>) -> Result<Step, String> {
         }
         "create" => {
             let (path, text) = (fields.string("path")?, fields.string("file_text")?);
-            Change::Create { at: changed(path, admit)?, bytes: text.as_bytes().into() }
+            Change::Create { at: changed(path, admit)?, bytes: Arc::new(text.as_bytes().to_vec()) }
         }
         "str_replace" => {
             let (path, old) = (fields.string("path")?, fields.string("old_str")?);

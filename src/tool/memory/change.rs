@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::store::{Create, Edit, Found, Look, Snapshot};
 use crate::text;
+use crate::text::Bytes;
 
 use super::call::{Change, Command, Named};
 use super::words;
@@ -47,7 +48,7 @@ pub(super) fn decision(
     }
 }
 
-fn create_file(snapshot: &mut Snapshot<'_>, at: &Named, bytes: &Arc<[u8]>, create: Create) -> Decided {
+fn create_file(snapshot: &mut Snapshot<'_>, at: &Named, bytes: &Bytes, create: Create) -> Decided {
     match snapshot.look(&at.path)? {
         Look::Missing if !at.path.is_root() => {}
         Look::File { .. } if create == Create::Overwrite => {
@@ -94,7 +95,7 @@ fn edit(
     };
     let content = str::from_utf8(&bytes).map_err(|_| words::not_utf8(&at.text))?;
     let (edited, answer) = work(content)?;
-    Ok((vec![Edit::Write { path: at.path.clone(), bytes: edited.into_bytes().into() }], answer))
+    Ok((vec![Edit::Write { path: at.path.clone(), bytes: Arc::new(edited.into_bytes()) }], answer))
 }
 
 fn delete(snapshot: &mut Snapshot<'_>, at: &Named) -> Decided {
