@@ -2,6 +2,11 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests lay out directories"))]
 
+#[cfg(not(unix))]
+compile_error!(
+    "memdir runs on Linux, and builds on other Unix systems: it needs handles of directories and atomic renames"
+);
+
 #[cfg(feature = "cli")]
 pub mod cli;
 mod disk;

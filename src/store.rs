@@ -475,7 +475,14 @@ impl Inner {
             Marked::By(mark) if core.base.site.is_same(&mark.site) => Patience::Try,
             Marked::By(_) | Marked::Unreadable => Patience::Wait,
         };
-        if let Err(error) = lock(&self.engine).enter(core, patience, |_| ()) {
+        // Where this very process is at work, too, a reader does not wait for it.
+        let engine = match patience {
+            Patience::Try => self.engine.try_lock().ok(),
+            Patience::Wait => Some(lock(&self.engine)),
+        };
+        if let Some(mut engine) = engine
+            && let Err(error) = engine.enter(core, patience, |_| ())
+        {
             core.warn(&core.refine(error));
         }
     }

@@ -47,9 +47,10 @@ pub(super) fn prepare(db: &mut Connection) -> Result<()> {
     }
     // Without this SQLite plans a statement anew for every value that is bound to it.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(failure("set up the database"))?;
-    // A commit is durable when it returns; deleted bytes are overwritten.
+    // A commit is durable when it returns (on macOS, where only `fullfsync` reaches the disk, too); deleted bytes are
+    // overwritten.
     db.execute_batch(
-        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON;
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA secure_delete = ON;
          PRAGMA cache_size = -1024; PRAGMA temp_store = MEMORY;",
     )
     .map_err(failure("set up the database"))?;
