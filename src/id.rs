@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use rustix::io::Errno;
-use rustix::rand::{GetRandomFlags, getrandom};
 use ulid::Ulid;
 
 /// Declares an id type with its prefix.
@@ -42,12 +40,5 @@ pub(crate) fn new_ulid(micros: i64) -> Ulid {
 
 /// Fills `buffer` from the operating system's source of randomness.
 pub(crate) fn fill_random(buffer: &mut [u8]) {
-    let mut filled = 0;
-    while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-        match getrandom(rest, GetRandomFlags::empty()) {
-            Ok(n) => filled += n,
-            Err(Errno::INTR) => {}
-            Err(error) => unreachable!("getrandom with valid arguments: {error}"),
-        }
-    }
+    getrandom::fill(buffer).expect("a system that runs a database has randomness");
 }

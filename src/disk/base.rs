@@ -1,7 +1,6 @@
 //! The base directory of a store: opened once, everything else is found by its handle.
 
 use std::fs::File;
-use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -13,6 +12,7 @@ use super::mark::Marked;
 use super::room::{MEMORIES, ROOM, Room, sync_directory, syncable};
 use super::sandbox::{Backend, Sandbox};
 use super::site::{self, Site};
+use super::stat::permissions;
 use crate::error::{Error, Result, Trouble};
 use crate::fail;
 
@@ -98,13 +98,13 @@ impl Base {
     /// Makes `memories/`, durably, when it is missing; whether it was.
     pub(crate) fn make_root(&self, mode: u32) -> Result<bool> {
         fail::step();
-        match rustix::fs::mkdirat(self.sandbox.base(), MEMORIES, Mode::from_raw_mode(mode)) {
+        match rustix::fs::mkdirat(self.sandbox.base(), MEMORIES, permissions(mode)) {
             Ok(()) => {}
             Err(Errno::EXIST) => return Ok(false),
             Err(e) => return Err(Error::write("make memories", e)),
         }
         if let Some(root) = self.sandbox.root()? {
-            rustix::fs::fchmod(syncable(&root)?, Mode::from_raw_mode(mode))
+            rustix::fs::fchmod(syncable(&root)?, permissions(mode))
                 .map_err(|e| Error::write("make memories", e))?;
         }
         sync_directory(&syncable(self.sandbox.base())?, "the base directory")?;
@@ -142,7 +142,7 @@ impl Base {
     pub(crate) fn sync_all(&self) -> Result<()> {
         fail::step();
         #[cfg(target_os = "linux")]
-        return rustix::fs::syncfs(syncable(self.sandbox.base())?.as_fd())
+        return rustix::fs::syncfs(syncable(self.sandbox.base())?)
             .map_err(|e| super::room::sync_failed("sync the file system".into(), e));
         #[cfg(not(target_os = "linux"))]
         {

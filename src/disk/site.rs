@@ -2,7 +2,7 @@
 
 use std::os::fd::AsFd;
 
-use crate::error::{Error, Result, Trouble};
+use crate::error::{Error, Result};
 
 /// One boot of the machine and one mount of the file system.
 ///
@@ -84,7 +84,7 @@ pub(crate) fn refuse_network(directory: impl AsFd, allow_fuse: bool) -> Result<(
     let kind = kind as u32;
     if NETWORK.contains(&kind) || kind == FUSE && !allow_fuse {
         let doing = format!("write to a file system of kind {kind:#x}");
-        return Err(Error::Write { why: Trouble::Network, doing, source: None });
+        return Err(Error::Write { why: crate::error::Trouble::Network, doing, source: None });
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use super::names::{names, open_dir};
 use super::room::Room;
 use super::sandbox::{OpenFile, Place, open_in};
-use super::stat::{self, Kind, Stamp};
+use super::stat::{self, Kind, Stamp, permissions};
 use super::tree::{remove_tree, visit};
 use super::{Look, Visit};
 use crate::error::{Error, Result};
@@ -210,7 +210,7 @@ fn move_entries(from: BorrowedFd<'_>, name: &str, to: BorrowedFd<'_>, target: &s
     let c_name = std::ffi::CString::new(name).map_err(|_| Errno::INVAL)?;
     let home = stat::of(from)?.mount;
     let source = open_dir(from, &c_name, home)?;
-    let mode = Mode::from_raw_mode(stat::of(source.as_fd())?.stamp.mode & 0o7777);
+    let mode = permissions(stat::of(source.as_fd())?.stamp.mode);
     rustix::fs::mkdirat(to, target, Mode::RWXU)?;
     let c_target = std::ffi::CString::new(target).map_err(|_| Errno::INVAL)?;
     let destination = open_dir(to, &c_target, home)?;
@@ -252,7 +252,7 @@ fn merge_into(source: BorrowedFd<'_>, destination: BorrowedFd<'_>) -> Result<(),
 fn make_dir(parent: BorrowedFd<'_>, name: &str, mode: u32) -> Result<OwnedFd> {
     fail::step();
     let failed = |e: Errno| Error::write(format!("make the directory {name}"), e);
-    let mode = Mode::from_raw_mode(mode);
+    let mode = permissions(mode);
     let is_new = match rustix::fs::mkdirat(parent, name, mode) {
         Ok(()) => true,
         Err(Errno::EXIST) => false,
@@ -282,7 +282,7 @@ fn write_file(dir: BorrowedFd<'_>, name: &str, draft: &Draft<'_>) -> Result<()> 
     if let Some(like) = draft.like {
         take_over(like, &file);
     }
-    rustix::fs::fchmod(&file, Mode::from_raw_mode(draft.mode & 0o7777))
+    rustix::fs::fchmod(&file, permissions(draft.mode))
         .map_err(|e| Error::write(format!("set the mode of {name}"), e))
 }
 

@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::os::fd::BorrowedFd;
 
-use rustix::fs::FileType;
+use rustix::fs::{FileType, Mode, RawMode};
 use rustix::io;
 
 use super::Look;
@@ -84,6 +84,16 @@ impl From<FileType> for Kind {
             _ => Self::Special,
         }
     }
+}
+
+/// Permission bits as the system takes them.
+pub(super) fn permissions(bits: u32) -> Mode {
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::unnecessary_cast,
+        reason = "the type differs by system"
+    )]
+    Mode::from_raw_mode((bits & 0o7777) as RawMode)
 }
 
 /// Looks at what is open.
