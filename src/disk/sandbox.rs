@@ -45,6 +45,7 @@ pub(crate) enum Backend {
 pub(crate) struct Sandbox {
     base: OwnedFd,
     home: Mount,
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "there is no other way"))]
     walks: AtomicBool,
 }
 
