@@ -30,7 +30,7 @@ CREATE TABLE operation (n INTEGER PRIMARY KEY, change INTEGER NOT NULL, kind INT
 CREATE INDEX operation_change ON operation (change);
 CREATE TABLE memory (n INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, path TEXT NOT NULL, head INTEGER NOT NULL,
     live INTEGER NOT NULL) STRICT;
-CREATE INDEX memory_path ON memory (path);
+CREATE INDEX memory_path ON memory (path, live);
 CREATE TABLE version (n INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, memory INTEGER NOT NULL, prev INTEGER, change INTEGER NOT NULL,
     operation INTEGER NOT NULL, path TEXT, sha256 BLOB, size INTEGER NOT NULL, mode INTEGER, body INTEGER, staged INTEGER,
     salt BLOB, leaf BLOB NOT NULL, chain BLOB NOT NULL) STRICT;
