@@ -203,7 +203,7 @@ fn judge(session: &mut Session<'_>, path: &str, memories: &BTreeSet<i64>) -> Res
         Verdict::Fine => return Ok(false),
         Verdict::Publish => {
             if let (Some(head), Some(right)) = (head, right) {
-                publish(session, &at, &head, &right)?;
+                publish(session, &at, &head, &right, memories)?;
             }
             return Ok(true);
         }
@@ -239,12 +239,19 @@ fn find_version(session: &Session<'_>, memories: &BTreeSet<i64>, bytes: &[u8]) -
 }
 
 /// Publishes a version again.
-fn publish(session: &mut Session<'_>, path: &MemoryPath, head: &Head, bytes: &[u8]) -> Result<()> {
+fn publish(
+    session: &mut Session<'_>,
+    path: &MemoryPath,
+    head: &Head,
+    bytes: &[u8],
+    memories: &BTreeSet<i64>,
+) -> Result<()> {
     if let Some((above, _)) = path.split_last() {
         make_directory(session, above.as_str())?;
     }
     let Ok(place) = session.base().sandbox.parent(path)? else { return Ok(()) };
-    let name = "again";
+    let name = &again(head.memory);
+    put_away(session, name, path.as_str(), memories)?;
     let like = session.base().sandbox.open_file(path)?.ok();
     session.room.stage(name, &Draft { bytes, mode: head.mode, like: like.as_ref() })?;
     let failed = |e| Error::write(format!("publish {path}"), e);
@@ -252,14 +259,14 @@ fn publish(session: &mut Session<'_>, path: &MemoryPath, head: &Head, bytes: &[u
         return session.room.publish_new(name, &place.dir, &place.name).map_err(failed);
     }
     session.room.exchange(name, &place.dir, &place.name).map_err(failed)?;
-    // What it displaced was judged to be known.
-    session.room.discard(name)
+    // What it displaced was judged to be known; the journal may yet not hold it.
+    put_away(session, name, path.as_str(), memories)
 }
 
 /// Removes a file that a crash brought back.
 fn remove(session: &mut Session<'_>, path: &MemoryPath, memories: &BTreeSet<i64>) -> Result<()> {
     let Ok(place) = session.base().sandbox.parent(path)? else { return Ok(()) };
-    let name = "again-old";
+    let Some(name) = &memories.first().map(|&memory| again(memory)) else { return Ok(()) };
     put_away(session, name, path.as_str(), memories)?;
     session
         .room
@@ -276,15 +283,29 @@ fn record(session: &mut Session<'_>, by: By<'_>, steps: &[Step]) -> Result<()> {
     Ok(())
 }
 
-/// Empties `staging/`. What belongs to a change that was committed is looked at first: it may be what the change displaced.
+/// The name in `staging/` of a memory's file that recovery puts in its place or takes away.
+fn again(memory: i64) -> String {
+    format!("again-{memory}")
+}
+
+/// Empties `staging/`. What belongs to a change that was committed, or to an earlier recovery, is looked at first: it may
+/// be what was displaced.
 fn sweep(session: &mut Session<'_>, touched: &Touched) -> Result<()> {
     let nothing = BTreeSet::new();
     let is_new = session.journal.last_change()? == 0;
     for name in session.room.staged()? {
-        match touched.staged.get(&name) {
-            Some(path) => put_away(session, &name, path, touched.files.get(path).unwrap_or(&nothing))?,
-            // The journal that knew what this was is gone.
-            None if is_new => session.room.keep(&name, &unknown_name(session))?,
+        // The journal that knew what this was is gone.
+        if is_new {
+            session.room.keep(&name, &unknown_name(session))?;
+            continue;
+        }
+        let path = match touched.staged.get(&name) {
+            Some(path) => Some(path.clone()),
+            None => session.journal.path_of_staged(&name)?,
+        };
+        match path {
+            Some(path) => put_away(session, &name, &path, touched.files.get(&path).unwrap_or(&nothing))?,
+            // Of a change that was never committed.
             None => session.room.discard(&name)?,
         }
     }
