@@ -220,15 +220,13 @@ impl<'s, 'a> Batch<'s, 'a> {
         let settings = &self.session.core.settings;
         let pending = self.slots.get(&path).map(|slot| slot.pending.clone());
         let on_disk = match (&pending, planned.read, &planned.place.look) {
-            (None, Some(read), Look::File { .. })
-                if planned.place.stamp.map(|s| s.ino) == Some(read.open.stamp.ino) =>
-            {
-                Some(read)
-            }
-            (None, Some(_), _) => return Err(Error::Missing { path }),
+            // Another file by now: it is absorbed when it is displaced.
+            (None, Some(read), Look::File { .. }) => Some(read),
+            (None, Some(_), Look::Missing) => return Err(Error::Missing { path }),
+            (None, Some(_), Look::Special | Look::Directory) => return Err(Error::Unsupported { path }),
             (None, None, Look::Missing) | (Some(_), _, _) => None,
-            (None, None, Look::Link) => return Err(Error::Link { path }),
-            (None, None, _) => return Err(Error::Exists { path }),
+            (None, _, Look::Link) => return Err(Error::Link { path }),
+            (None, _, _) => return Err(Error::Exists { path }),
         };
         let before = match &pending {
             Some(Pending::Write { bytes, .. }) => Some(Arc::clone(bytes)),
