@@ -158,8 +158,9 @@ fn withdraw(
         if act.is_published() {
             act.undo(session).map_err(|e| Error::write("take a change back", e))?;
             act.set_unpublished();
+        } else {
+            act.discard(session);
         }
-        act.discard(session);
     }
     let changes: Vec<u64> = owners.iter().filter_map(|&i| changes.get(i).copied()).collect();
     session.journal.withdraw(&changes)

@@ -390,6 +390,7 @@ fn restate(
     Ok(true)
 }
 
-fn unknown_name(session: &Session<'_>) -> String {
+/// A name in `kept/` for a file that no version is known of.
+pub(super) fn unknown_name(session: &Session<'_>) -> String {
     VersionId(new_ulid(session.core.now())).to_string()
 }
