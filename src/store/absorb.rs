@@ -13,7 +13,7 @@ use crate::journal::{Content, Head, Step, Stored};
 use crate::path::MemoryPath;
 
 /// Stands for the hash of a file that is too large to be read: no content has it.
-const UNREAD: Hash = Hash([0; 32]);
+pub(super) const UNREAD: Hash = Hash([0; 32]);
 
 /// A file and its bytes, where it was not too large to be read.
 pub(super) type Read = (OpenFile, Option<Arc<[u8]>>);
