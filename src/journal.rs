@@ -18,6 +18,8 @@ mod commit;
 mod delta;
 mod redo;
 mod schema;
+#[cfg(test)]
+pub(crate) mod verify;
 mod withdraw;
 
 pub(crate) use commit::Committed;

@@ -74,6 +74,15 @@ fn checksum(line: &str) -> String {
     Hash::of(line.as_bytes()).to_string()[..SUM].to_owned()
 }
 
+/// Writes the mark of an idle store again as if the machine had been started anew since.
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "a test stands in for another boot")]
+pub(crate) fn forge_boot(lock: &std::path::Path) {
+    let mark = Mark::decode(&std::fs::read(lock).unwrap()).unwrap();
+    let site = Site { boot: "another-boot".to_owned(), ..mark.site };
+    std::fs::write(lock, Mark { site, ..mark }.encode()).unwrap();
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -67,7 +67,6 @@ impl Room {
 
     /// Moves `staging/{name}` to where nothing stands.
     pub(crate) fn publish_new(&self, name: &str, dir: &OwnedFd, target: &str) -> io::Result<()> {
-        fail::step();
         move_to_free(self.staging.as_fd(), name, dir.as_fd(), target)
     }
 
@@ -85,12 +84,13 @@ impl Room {
             }
             answer => answer,
         }
-        .map_err(Into::into)
+        .map_err(io::Error::from)?;
+        fail::step();
+        Ok(())
     }
 
     /// Moves whatever stands at a name to `staging/{name}`.
     pub(crate) fn take(&self, dir: &OwnedFd, target: &str, name: &str) -> io::Result<()> {
-        fail::step();
         move_to_free(dir.as_fd(), target, self.staging.as_fd(), name)
     }
 
@@ -168,6 +168,7 @@ pub(crate) fn make_in(place: &Place, mode: u32) -> Result<()> {
 
 /// Removes an empty directory.
 pub(crate) fn remove_empty(place: &Place) -> io::Result<()> {
+    fail::step();
     rustix::fs::unlinkat(&place.dir, &*place.name, AtFlags::REMOVEDIR).map_err(Into::into)
 }
 
@@ -185,7 +186,10 @@ pub(crate) fn move_to_free(
     to: BorrowedFd<'_>,
     target: &str,
 ) -> io::Result<()> {
-    move_once(from, name, to, target).map_err(Into::into)
+    fail::step();
+    move_once(from, name, to, target)?;
+    fail::step();
+    Ok(())
 }
 
 fn move_once(from: BorrowedFd<'_>, name: &str, to: BorrowedFd<'_>, target: &str) -> Result<(), Errno> {
@@ -231,6 +235,7 @@ pub(crate) fn merge(source: BorrowedFd<'_>, destination: BorrowedFd<'_>) -> io::
 fn merge_into(source: BorrowedFd<'_>, destination: BorrowedFd<'_>) -> Result<(), Errno> {
     let home = stat::of(source)?.mount;
     for (name, _) in names(source)? {
+        fail::step();
         let text = name.to_str().map_err(|_| Errno::ILSEQ)?;
         match move_once(source, text, destination, text) {
             Err(Errno::EXIST) => {
@@ -263,6 +268,7 @@ fn make_dir(parent: BorrowedFd<'_>, name: &str, mode: u32) -> Result<OwnedFd> {
     let c_name = std::ffi::CString::new(name).map_err(|_| failed(Errno::INVAL))?;
     let dir = open_dir(parent, &c_name, home).map_err(failed)?;
     if is_new {
+        fail::step();
         rustix::fs::fchmod(&dir, mode).map_err(failed)?;
     }
     Ok(dir)
@@ -276,6 +282,7 @@ fn write_file(dir: BorrowedFd<'_>, name: &str, draft: &Draft<'_>) -> Result<()> 
         .into();
     fail::step();
     file.write_all(draft.bytes).map_err(|e| Error::write(format!("stage {name}"), e))?;
+    fail::step();
     if let Some(like) = draft.like {
         take_over(like, &file);
     }

@@ -7,6 +7,7 @@ use super::{
     By, Content, Head, Journal, Record, Step, Stored, below, body, failure, from_sql, read_head, to_sql,
 };
 use crate::error::Result;
+use crate::fail;
 use crate::hash::Hash;
 use crate::id::{ChangeId, MemoryId, VersionId, fill_random, new_ulid};
 
@@ -55,7 +56,9 @@ impl Journal {
             scribe.change(record, now, run)?;
         }
         let done = scribe.done;
+        fail::step();
         tx.commit().map_err(failure("commit"))?;
+        fail::step();
         Ok(done)
     }
 }
