@@ -37,7 +37,8 @@ impl Room {
     pub(super) fn open(base: BorrowedFd<'_>, path: &std::path::Path) -> Result<Self> {
         let made = make_directory(base, ROOM)?;
         let dir = open_directory(base, ROOM)?;
-        let mut fresh = made;
+        // Until there is a journal it is not known that this was ever synced.
+        let mut fresh = made || inode(&dir, JOURNAL).is_none();
         for name in [STAGING, KEPT] {
             fresh |= make_directory(&dir, name)?;
         }
