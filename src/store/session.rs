@@ -63,6 +63,11 @@ impl Engine {
                 None => return Ok(None),
             },
         };
+        if !room.is_current(core.base.sandbox.base()) {
+            // It went while its lock was waited for: that lock excludes nobody any more.
+            drop(held);
+            return self.enter(core, patience, work);
+        }
         let mark = room.locks.mark();
         let is_due = mark.as_ref().is_none_or(|mark| core.is_due(mark));
         let pid = std::process::id();
