@@ -71,7 +71,7 @@ impl Batch<'_, '_> {
         session.core.count_unsynced(accepted.len() as u64);
         if let Err(error) = dispose(session, &acts, &committed.all) {
             // The changes are durable and visible; what could not be put away is swept later.
-            session.core.warn(&error);
+            session.core.warn(&session.refine(error));
         }
         for (i, accepted) in accepted.iter().enumerate() {
             let failure =

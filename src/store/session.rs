@@ -190,7 +190,8 @@ impl Session<'_> {
         if self.core.unsynced() >= MUCH
             && let Err(error) = sync::sync(self)
         {
-            self.core.poison(&error);
+            // Only a sync that failed ends anything.
+            self.core.warn(&self.refine(error));
         }
     }
 }
