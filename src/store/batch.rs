@@ -148,7 +148,7 @@ impl<'s, 'a> Batch<'s, 'a> {
             self.session.core.admit(path)?;
         }
         if edits.iter().any(|edit| !matches!(edit, Edit::Remove { .. })) {
-            self.session.make_root(&mut addition.outside)?;
+            self.session.make_root()?;
         }
         let mut planned = Vec::with_capacity(edits.len());
         for edit in edits {

@@ -9,7 +9,7 @@ use super::absorb::Read;
 use super::{Core, recover, sync};
 use crate::disk::{Base, Look, Mark, OpenFile, Place, Room, check_writable};
 use crate::error::{Error, Result, Trouble};
-use crate::journal::{Journal, Run, Step};
+use crate::journal::{By, Journal, Record, Run, Step};
 use crate::path::MemoryPath;
 
 /// What a store keeps open between changes.
@@ -144,13 +144,19 @@ impl Session<'_> {
         }
     }
 
-    /// Makes `memories` when it is gone, and records that all that was in it went with it.
-    pub(super) fn make_root(&self, outside: &mut Vec<Step>) -> Result<()> {
-        if self.base().make_root(self.core.settings.dir_mode)? {
-            let gone = self.journal.heads_below("")?;
-            outside.extend(gone.into_iter().map(|head| Step::Delete { path: head.path, staged: None }));
+    /// Makes `memories` when it is gone, and records first that all that was in it went with it.
+    pub(super) fn make_root(&mut self) -> Result<()> {
+        if self.base().sandbox.root()?.is_some() {
+            return Ok(());
         }
-        Ok(())
+        let gone = self.journal.heads_below("")?;
+        if !gone.is_empty() {
+            let steps: Vec<Step> =
+                gone.into_iter().map(|head| Step::Delete { path: head.path, staged: None }).collect();
+            self.journal
+                .commit(self.core.now(), &[Record { by: By::Outside, reason: None, steps: &steps }])?;
+        }
+        self.base().make_root(self.core.settings.dir_mode).map(drop)
     }
 
     /// Reads a regular file that is to be removed; `None` when it is none any more.
