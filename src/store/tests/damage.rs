@@ -229,3 +229,45 @@ fn a_reader_does_not_wait_for_a_writer_of_its_own_process() {
         thread.join().unwrap();
     });
 }
+
+/// Who waits for a lock must not go on with one that has no name any more: it would exclude nobody.
+#[test]
+fn a_room_that_goes_while_its_lock_is_waited_for_is_made_again() {
+    let world = world();
+    let (one, two) = (world.open(), world.open());
+    put(&two, "1.md", "one\n").unwrap();
+    let thread = look(&one, |session| {
+        let inode = std::fs::metadata(world.room("turn")).unwrap();
+        let thread = std::thread::spawn(move || put(&two, "1.md", "two\n").map(|()| two));
+        // It has the turn once it waits for the lock.
+        let turn = std::fs::File::open(world.room("turn")).unwrap();
+        while fs2::FileExt::try_lock_exclusive(&turn).is_ok() {
+            fs2::FileExt::unlock(&turn).unwrap();
+            std::thread::yield_now();
+        }
+        drop(inode);
+        std::fs::remove_dir_all(world.base().join(".memdir")).unwrap();
+        let _ = session;
+        thread
+    });
+    let two = thread.join().unwrap().unwrap();
+    append(&one, "1.md", "three\n").unwrap();
+    drop((one, two));
+    world.check(&[]);
+    assert_eq!(world.read("1.md").unwrap(), b"two\nthree\n");
+}
+
+#[test]
+fn a_watermark_that_cannot_be_moved_ends_nothing() {
+    let world = World::new();
+    let store = world.open();
+    put(&store, "a.md", "a\n").unwrap();
+    drop(store);
+    let trigger = "CREATE TRIGGER refuse BEFORE INSERT ON meta BEGIN SELECT RAISE(ABORT, 'no'); END";
+    verify::forge(&world.room("journal.db"), trigger);
+    let store = world.open();
+    for n in 0..520 {
+        put(&store, "a.md", format!("{n}\n")).unwrap();
+    }
+    assert!(store.take_warning().is_some());
+}

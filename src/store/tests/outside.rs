@@ -327,3 +327,17 @@ fn a_file_that_changes_after_it_was_read_gets_the_right_answer() {
         }
     }
 }
+
+#[test]
+fn that_all_memories_are_gone_is_recorded_whatever_becomes_of_the_change_that_finds_it() {
+    let world = World::new();
+    let store = world.open();
+    seed(&store);
+    std::fs::remove_dir_all(world.base().join("memories")).unwrap();
+    let too_large = vec![b'x'; 3 << 20];
+    assert!(matches!(put(&store, "big.md", too_large), Err(Error::TooLarge { .. })));
+    put(&store, "new.md", "new\n").unwrap();
+    assert_eq!(look(&store, |session| session.journal.outside()), ["delete a.md", "delete d/f.md"]);
+    drop(store);
+    world.check(&[]);
+}
