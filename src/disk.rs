@@ -19,6 +19,8 @@ mod tree;
 mod walk;
 
 pub(crate) use base::{Base, sync_at};
+#[cfg(test)]
+pub(crate) use mark::forge_boot;
 pub(crate) use mark::{Mark, Marked};
 pub(crate) use room::Room;
 pub(crate) use sandbox::{Backend, OpenFile, Place};

@@ -8,16 +8,25 @@ pub(crate) fn step() {
 }
 
 #[cfg(test)]
-pub(crate) use armed::{crash_after, is_crashed, survive};
+pub(crate) use armed::{crash_after, die, interfere_after, is_crashed, kill_after, survive, was_left_alone};
 
 #[cfg(test)]
 mod armed {
-    use std::cell::Cell;
+    use std::cell::{Cell, RefCell};
 
     thread_local! {
         /// Steps left before the crash; `None`: none is planned.
         static LEFT: Cell<Option<usize>> = const { Cell::new(None) };
         static CRASHED: Cell<bool> = const { Cell::new(false) };
+        /// Whether the crash takes the whole process.
+        static KILLS: Cell<bool> = const { Cell::new(false) };
+    }
+
+    type Hook = (usize, Box<dyn FnOnce()>);
+
+    thread_local! {
+        /// What somebody else does meanwhile, and the steps left before it.
+        static HOOK: RefCell<Option<Hook>> = const { RefCell::new(None) };
     }
 
     /// What the panic that stands for a crash carries.
@@ -28,7 +37,17 @@ mod armed {
         if is_crashed() {
             return;
         }
+        let hook = HOOK.take();
+        match hook {
+            Some((0, interfere)) => interfere(),
+            Some((left, interfere)) => HOOK.set(Some((left - 1, interfere))),
+            None => {}
+        }
         match LEFT.get() {
+            Some(0) if KILLS.get() => {
+                let _ =
+                    rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+            }
             Some(0) => {
                 CRASHED.set(true);
                 std::panic::resume_unwind(Box::new(Crash));
@@ -47,6 +66,27 @@ mod armed {
     pub(crate) fn crash_after(steps: usize) {
         LEFT.set(Some(steps));
         CRASHED.set(false);
+    }
+
+    /// Lets somebody else do something at the step after the next `steps`.
+    pub(crate) fn interfere_after(steps: usize, interfere: impl FnOnce() + 'static) {
+        HOOK.set(Some((steps, Box::new(interfere))));
+    }
+
+    /// Ends the plan of [`interfere_after`]; `true` when the step had not come.
+    pub(crate) fn was_left_alone() -> bool {
+        HOOK.take().is_some()
+    }
+
+    /// Lets the whole process be killed there.
+    pub(crate) fn kill_after(steps: usize) {
+        KILLS.set(true);
+        crash_after(steps);
+    }
+
+    /// Crashes at once, between two changes: what is dropped from now on writes nothing.
+    pub(crate) fn die() {
+        CRASHED.set(true);
     }
 
     /// Ends the plan; `true` when the crash had not come.

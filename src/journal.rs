@@ -8,6 +8,7 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 
 use crate::error::{Error, Result, Trouble};
+use crate::fail;
 use crate::hash::Hash;
 use crate::id::VersionId;
 use crate::text::Bytes;
@@ -17,6 +18,8 @@ mod commit;
 mod delta;
 mod redo;
 mod schema;
+#[cfg(test)]
+pub(crate) mod verify;
 mod withdraw;
 
 pub(crate) use commit::Committed;
@@ -191,12 +194,14 @@ impl Journal {
 
     /// Moves the watermark. Not synced itself: a watermark that is too low costs only time.
     pub(crate) fn set_synced(&mut self, change: u64) -> Result<()> {
-        let set = |db: &Connection| {
-            db.execute_batch("PRAGMA synchronous = NORMAL")?;
-            db.execute("INSERT OR REPLACE INTO meta VALUES ('synced', ?1)", params![to_sql(change)])?;
-            db.execute_batch("PRAGMA synchronous = FULL")
-        };
-        set(&self.db).map_err(failure("move the watermark"))
+        fail::step();
+        let doing = "move the watermark";
+        self.db.execute_batch("PRAGMA synchronous = NORMAL").map_err(failure(doing))?;
+        let set =
+            self.db.execute("INSERT OR REPLACE INTO meta VALUES ('synced', ?1)", params![to_sql(change)]);
+        // Whatever came of it: the next commit must be durable.
+        self.db.execute_batch("PRAGMA synchronous = FULL").map_err(failure(doing))?;
+        set.map(drop).map_err(failure(doing))
     }
 
     /// The memory that lives at exactly this path.

@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, TryLockError};
 
 use camino::Utf8Path;
 use chrono::{DateTime, Utc};
@@ -475,14 +475,13 @@ impl Inner {
             Marked::By(mark) if core.base.site.is_same(&mark.site) => Patience::Try,
             Marked::By(_) | Marked::Unreadable => Patience::Wait,
         };
-        // Where this very process is at work, too, a reader does not wait for it.
-        let engine = match patience {
-            Patience::Try => self.engine.try_lock().ok(),
-            Patience::Wait => Some(lock(&self.engine)),
+        let mut engine = match (patience, self.engine.try_lock()) {
+            (_, Ok(engine)) => engine,
+            // Somebody of this process is at work.
+            (Patience::Try, Err(TryLockError::WouldBlock)) => return,
+            (_, Err(_)) => lock(&self.engine),
         };
-        if let Some(mut engine) = engine
-            && let Err(error) = engine.enter(core, patience, |_| ())
-        {
+        if let Err(error) = engine.enter(core, patience, |_| ()) {
             core.warn(&core.refine(error));
         }
     }

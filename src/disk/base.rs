@@ -103,6 +103,7 @@ impl Base {
             Err(Errno::EXIST) => return Ok(false),
             Err(e) => return Err(Error::write("make memories", e)),
         }
+        fail::step();
         if let Some(root) = self.sandbox.root()? {
             rustix::fs::fchmod(syncable(&root)?, permissions(mode))
                 .map_err(|e| Error::write("make memories", e))?;

@@ -33,6 +33,7 @@ impl Locks {
     /// Opens the lock files in `room`, making them when they are missing.
     pub(super) fn open(room: &OwnedFd) -> Result<Self> {
         let open = |name: &str| {
+            fail::step();
             let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             rustix::fs::openat(room, name, flags, Mode::RUSR | Mode::WUSR)
                 .map(File::from)

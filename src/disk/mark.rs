@@ -71,8 +71,18 @@ impl Mark {
 }
 
 fn checksum(line: &str) -> String {
-    let Hash([a, b, c, d, e, f, g, h, ..]) = Hash::of(line.as_bytes());
-    format!("{:016x}", u64::from_be_bytes([a, b, c, d, e, f, g, h]))
+    let hash = Hash::of(line.as_bytes());
+    let start = hash.0.first_chunk().expect("a hash has 32 bytes");
+    format!("{:016x}", u64::from_be_bytes(*start))
+}
+
+/// Writes the mark of an idle store again as if the machine had been started anew since.
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "a test stands in for another boot")]
+pub(crate) fn forge_boot(lock: &std::path::Path) {
+    let mark = Mark::decode(&std::fs::read(lock).unwrap()).unwrap();
+    let site = Site { boot: "another-boot".to_owned(), ..mark.site };
+    std::fs::write(lock, Mark { site, ..mark }.encode()).unwrap();
 }
 
 #[cfg(test)]

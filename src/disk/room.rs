@@ -9,6 +9,7 @@ use rustix::io::Errno;
 
 use super::lock::{LOCK, Locks};
 use crate::error::{Error, Result, Trouble};
+use crate::fail;
 
 /// The name of the room in the base directory.
 pub(crate) const ROOM: &str = ".memdir";
@@ -36,7 +37,8 @@ impl Room {
     pub(super) fn open(base: BorrowedFd<'_>, path: &std::path::Path) -> Result<Self> {
         let made = make_directory(base, ROOM)?;
         let dir = open_directory(base, ROOM)?;
-        let mut fresh = made;
+        // Until there is a journal it is not known that this was ever synced.
+        let mut fresh = made || inode(&dir, JOURNAL).is_none();
         for name in [STAGING, KEPT] {
             fresh |= make_directory(&dir, name)?;
         }
@@ -101,6 +103,7 @@ fn inode(dir: impl AsFd, name: &str) -> Option<u64> {
 
 /// Makes a private directory; `false` when it is there.
 fn make_directory(parent: impl AsFd + Copy, name: &str) -> Result<bool> {
+    fail::step();
     match rustix::fs::mkdirat(parent, name, PRIVATE) {
         Ok(()) => Ok(true),
         Err(Errno::EXIST) => Ok(false),
@@ -126,6 +129,7 @@ pub(super) fn syncable(dir: impl AsFd + Copy) -> Result<OwnedFd> {
 
 /// Syncs a directory: the names in it.
 pub(super) fn sync_directory(dir: impl AsFd, name: &str) -> Result<()> {
+    fail::step();
     rustix::fs::fsync(dir).map_err(|e| sync_failed(format!("sync {name}"), e))
 }
 
@@ -138,6 +142,7 @@ pub(super) fn sync_failed(doing: String, error: Errno) -> Error {
 
 /// Keeps the room out of a git work tree that the store may live in.
 fn ignore_in_git(room: &std::path::Path) -> Result<()> {
+    fail::step();
     let write = || {
         let mut file = tempfile::NamedTempFile::new_in(room)?;
         file.write_all(b"*\n")?;

@@ -292,7 +292,8 @@ enum Obstacle {
 impl OpenFile {
     /// The whole content. A file that grows meanwhile is read to the end that is met.
     ///
-    /// One byte more is asked for than it has, so that the answer tells in one call that this was the end.
+    /// One byte more is asked for than it has, so that the answer tells in one call that this was the end. It can be read
+    /// again: the position of the file is not used.
     pub(crate) fn read(&self) -> io::Result<Bytes> {
         if self.stamp.size > LARGEST {
             return Err(io::Errno::FBIG);
@@ -303,8 +304,9 @@ impl OpenFile {
         loop {
             bytes.try_reserve_exact(room).map_err(|_| io::Errno::NOMEM)?;
             let asked = bytes.capacity() - bytes.len();
+            let offset = bytes.len() as u64;
             match io::retry_on_intr(|| {
-                rustix::io::read(&self.file, rustix::buffer::spare_capacity(&mut bytes))
+                rustix::io::pread(&self.file, rustix::buffer::spare_capacity(&mut bytes), offset)
             })? {
                 0 => return Ok(bytes.into()),
                 n if n < asked && bytes.len() as u64 == self.stamp.size => return Ok(bytes.into()),

@@ -66,7 +66,6 @@ impl Room {
 
     /// Moves `staging/{name}` to where nothing stands.
     pub(crate) fn publish_new(&self, name: &str, dir: &OwnedFd, target: &str) -> io::Result<()> {
-        fail::step();
         move_to_free(self.staging.as_fd(), name, dir.as_fd(), target)
     }
 
@@ -84,12 +83,13 @@ impl Room {
             }
             answer => answer,
         }
-        .map_err(Into::into)
+        .map_err(io::Error::from)?;
+        fail::step();
+        Ok(())
     }
 
     /// Moves whatever stands at a name to `staging/{name}`.
     pub(crate) fn take(&self, dir: &OwnedFd, target: &str, name: &str) -> io::Result<()> {
-        fail::step();
         move_to_free(dir.as_fd(), target, self.staging.as_fd(), name)
     }
 
@@ -167,6 +167,7 @@ pub(crate) fn make_in(place: &Place, mode: u32) -> Result<()> {
 
 /// Removes an empty directory.
 pub(crate) fn remove_empty(place: &Place) -> io::Result<()> {
+    fail::step();
     rustix::fs::unlinkat(&place.dir, &*place.name, AtFlags::REMOVEDIR).map_err(Into::into)
 }
 
@@ -184,7 +185,10 @@ pub(crate) fn move_to_free(
     to: BorrowedFd<'_>,
     target: &str,
 ) -> io::Result<()> {
-    move_once(from, name, to, target).map_err(Into::into)
+    fail::step();
+    move_once(from, name, to, target)?;
+    fail::step();
+    Ok(())
 }
 
 fn move_once(from: BorrowedFd<'_>, name: &str, to: BorrowedFd<'_>, target: &str) -> Result<(), Errno> {
@@ -230,6 +234,7 @@ pub(crate) fn merge(source: BorrowedFd<'_>, destination: BorrowedFd<'_>) -> io::
 fn merge_into(source: BorrowedFd<'_>, destination: BorrowedFd<'_>) -> Result<(), Errno> {
     let home = stat::of(source)?.mount;
     for (name, _) in names(source)? {
+        fail::step();
         let text = name.to_str().map_err(|_| Errno::ILSEQ)?;
         match move_once(source, text, destination, text) {
             Err(Errno::EXIST) => {
@@ -262,6 +267,7 @@ fn make_dir(parent: BorrowedFd<'_>, name: &str, mode: u32) -> Result<OwnedFd> {
     let c_name = std::ffi::CString::new(name).map_err(|_| failed(Errno::INVAL))?;
     let dir = open_dir(parent, &c_name, home).map_err(failed)?;
     if is_new {
+        fail::step();
         rustix::fs::fchmod(&dir, mode).map_err(failed)?;
     }
     Ok(dir)
@@ -279,6 +285,7 @@ fn write_file(dir: BorrowedFd<'_>, name: &str, draft: &Draft<'_>) -> Result<()> 
     let mut file: File = opened.map_err(|e| Error::write(format!("stage {name}"), e))?.into();
     fail::step();
     file.write_all(draft.bytes).map_err(|e| Error::write(format!("stage {name}"), e))?;
+    fail::step();
     if let Some(like) = draft.like {
         take_over(like, &file);
     }

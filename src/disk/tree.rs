@@ -11,6 +11,7 @@ use super::names::{names, open_dir, reopen};
 use super::sandbox::{Looked, OpenFile, open_in, swapped};
 use super::stat::{self, Kind, Mount, Seen, Stamp};
 use crate::error::{Error, Result};
+use crate::fail;
 
 /// What stands at a visited name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -251,6 +252,7 @@ fn remove_level(descent: &mut Descent) -> Result<(), (CString, Errno)> {
 
 /// Removes a name; one that is gone is fine, one that is a directory against what was thought is `EISDIR` everywhere.
 fn unlink(dir: BorrowedFd<'_>, name: &CStr, flags: AtFlags) -> io::Result<()> {
+    fail::step();
     match io::retry_on_intr(|| rustix::fs::unlinkat(dir, name, flags)) {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
         Err(Errno::PERM)

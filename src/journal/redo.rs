@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::{Row, params};
+use rusqlite::{OptionalExtension, Row, params};
 
 use super::commit::{DELETED, MADE, RECOVERED, RENAMED};
 use super::{Journal, failure, from_sql, to_sql};
@@ -117,6 +117,30 @@ impl Journal {
             })
             .map_err(failure("read a memory's past"))?;
         rows.collect::<Result<_, _>>().map_err(failure("read a memory's past"))
+    }
+
+    /// Where the file `staging/{name}` was to go, or came from; `None` when no change that was committed has one of this
+    /// name. (`new-` and `old-` stand before the number of a step, `again-` before that of a memory.)
+    pub(crate) fn path_of_staged(&self, name: &str) -> Result<Option<String>> {
+        let sql = match name.rsplit_once('-').map(|(kind, _)| kind) {
+            Some("again") => "SELECT path FROM memory WHERE n = ?1",
+            Some("new") => {
+                "SELECT path FROM version WHERE staged = ?1 AND operation <> 2 ORDER BY n DESC LIMIT 1"
+            }
+            Some("old") => {
+                "SELECT path FROM version WHERE staged = ?1 AND operation = 2
+                 UNION ALL SELECT path FROM operation WHERE staged = ?1 LIMIT 1"
+            }
+            _ => return Ok(None),
+        };
+        let Some(number) = name.rsplit_once('-').and_then(|(_, number)| number.parse::<i64>().ok()) else {
+            return Ok(None);
+        };
+        let mut query = self.db.prepare_cached(sql).map_err(failure("look up a staged file"))?;
+        query
+            .query_row(params![number], |row| row.get(0))
+            .optional()
+            .map_err(failure("look up a staged file"))
     }
 
     /// The memories that are at `path`, or were there when they were deleted.

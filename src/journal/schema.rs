@@ -5,6 +5,7 @@ use rusqlite::config::DbConfig;
 
 use super::failure;
 use crate::error::{Error, Result};
+use crate::fail;
 
 /// Format of the tables below, kept in SQLite's `user_version`.
 const FORMAT: i64 = 1;
@@ -64,7 +65,9 @@ pub(super) fn prepare(db: &mut Connection) -> Result<()> {
                 .and_then(|()| tx.execute_batch(&marks))
                 .map_err(failure("make the tables"))?;
         }
+        fail::step();
         tx.commit().map_err(failure("make the tables"))?;
+        fail::step();
     }
     Ok(())
 }

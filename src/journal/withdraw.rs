@@ -5,6 +5,7 @@ use rusqlite::{Connection, TransactionBehavior, params};
 use super::commit::DELETED;
 use super::{Journal, failure, to_sql};
 use crate::error::Result;
+use crate::fail;
 
 impl Journal {
     /// Marks `changes` (oldest first) as withdrawn and gives every memory the head that it had before them.
@@ -22,7 +23,10 @@ impl Journal {
             .rev()
             .try_for_each(|&change| undo(&tx, to_sql(change)))
             .map_err(failure("withdraw"))?;
-        tx.commit().map_err(failure("withdraw"))
+        fail::step();
+        tx.commit().map_err(failure("withdraw"))?;
+        fail::step();
+        Ok(())
     }
 }
 

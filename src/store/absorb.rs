@@ -14,7 +14,7 @@ use crate::path::MemoryPath;
 use crate::text::Bytes;
 
 /// Stands for the hash of a file that is too large to be read: no content has it.
-const UNREAD: Hash = Hash([0; 32]);
+pub(super) const UNREAD: Hash = Hash([0; 32]);
 
 /// A file and its bytes, where it was not too large to be read.
 pub(super) type Read = (OpenFile, Option<Bytes>);

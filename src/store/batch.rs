@@ -150,7 +150,7 @@ impl<'s, 'a> Batch<'s, 'a> {
         }
         let mut planned = Vec::with_capacity(edits.len());
         for edit in edits {
-            let place = match self.place(&edit, &mut addition.outside) {
+            let place = match self.place(&edit) {
                 Ok(place) => place,
                 // Perhaps only until what is pending is published: a file that goes makes way for a directory.
                 Err(_) if !self.slots.is_empty() => return Ok(Offer::NotNow),
@@ -186,12 +186,12 @@ impl<'s, 'a> Batch<'s, 'a> {
     }
 
     /// Where an edit will be made. `memories` is made for it when it is gone.
-    fn place(&self, edit: &Edit, outside: &mut Vec<Step>) -> Result<Place> {
+    fn place(&mut self, edit: &Edit) -> Result<Place> {
         let path = edit.paths()[0];
         let place = self.session.place(path)?;
         let is_root_gone = place.missing.len() > path.depth() - 1;
         if is_root_gone && matches!(edit, Edit::Write { .. }) {
-            self.session.make_root(outside)?;
+            self.session.make_root()?;
             return self.session.place(path);
         }
         Ok(place)
@@ -230,15 +230,13 @@ impl<'s, 'a> Batch<'s, 'a> {
         let settings = &self.session.core.settings;
         let pending = self.slots.get(&path).map(|slot| slot.pending.clone());
         let on_disk = match (&pending, planned.read, &planned.place.look) {
-            (None, Some(read), Look::File { .. })
-                if planned.place.stamp.map(|s| s.ino) == Some(read.open.stamp.ino) =>
-            {
-                Some(read)
-            }
-            (None, Some(_), _) => return Err(Error::Missing { path }),
+            // Another file by now: it is absorbed when it is displaced.
+            (None, Some(read), Look::File { .. }) => Some(read),
+            (None, Some(_), Look::Missing) => return Err(Error::Missing { path }),
+            (None, Some(_), Look::Special | Look::Directory) => return Err(Error::Unsupported { path }),
             (None, None, Look::Missing) | (Some(_), _, _) => None,
-            (None, None, Look::Link) => return Err(Error::Link { path }),
-            (None, None, _) => return Err(Error::Exists { path }),
+            (None, _, Look::Link) => return Err(Error::Link { path }),
+            (None, _, _) => return Err(Error::Exists { path }),
         };
         let before = match &pending {
             Some(Pending::Write { bytes, .. }) => Some(Arc::clone(bytes)),

@@ -71,7 +71,7 @@ impl Batch<'_, '_> {
         session.core.count_unsynced(accepted.len() as u64);
         if let Err(error) = dispose(session, &acts, &committed.all) {
             // The changes are durable and visible; what could not be put away is swept later.
-            session.core.warn(&error);
+            session.core.warn(&session.refine(error));
         }
         for (i, accepted) in accepted.iter().enumerate() {
             let failure =
@@ -158,8 +158,9 @@ fn withdraw(
         if act.is_published() {
             act.undo(session).map_err(|e| Error::write("take a change back", e))?;
             act.set_unpublished();
+        } else {
+            act.discard(session);
         }
-        act.discard(session);
     }
     let changes: Vec<u64> = owners.iter().filter_map(|&i| changes.get(i).copied()).collect();
     session.journal.withdraw(&changes)

@@ -4,10 +4,13 @@ use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 
+use super::absorb;
 use super::batch::{staged_new, staged_old};
+use super::recover::unknown_name;
 use super::session::Session;
-use crate::disk::{Kind, Look, OpenFile, Place, Stamp, move_to_free};
+use crate::disk::{Kind, Look, OpenFile, Place, Stamp, What, move_to_free};
 use crate::error::{Error, Result};
+use crate::hash::Hash;
 use crate::id::VersionId;
 use crate::path::MemoryPath;
 use crate::text::Bytes;
@@ -145,7 +148,16 @@ impl Act {
         let room = session.room;
         match self {
             Self::File(slot) => slot.undo(session),
-            Self::Tree(tree) => room.take(&tree.dir, &tree.name, &staged_new(tree.staged)),
+            Self::Tree(tree) => {
+                if_there(room.take(&tree.dir, &tree.name, &staged_new(tree.staged)))?;
+                put_aside(
+                    session,
+                    &tree.path,
+                    &staged_new(tree.staged),
+                    Kind::Directory,
+                    (&tree.dir, &tree.name),
+                )
+            }
             Self::Take(take) => room.publish_new(&staged_old(take.staged), &take.place.dir, &take.place.name),
             Self::Move(moved) => moved.undo(),
         }
@@ -173,9 +185,10 @@ impl Slot {
             (Some(_), Pending::Write { staged, .. }) => {
                 let staged = staged_new(*staged);
                 room.exchange(&staged, dir, name).map_err(|e| failed("publish", path, e))?;
+                self.is_published = true;
                 let seen = room.seen(&staged);
                 if let Some(error) = no_file(seen.map(|seen| seen.0), path) {
-                    room.exchange(&staged, dir, name).map_err(|e| failed("swap back", path, e))?;
+                    // The withdrawal swaps it back.
                     return Err(error);
                 }
                 self.displaced = seen.map(|seen| seen.1);
@@ -183,9 +196,9 @@ impl Slot {
             (Some(_), Pending::Remove { staged }) => {
                 let staged = staged_old(*staged);
                 room.take(dir, name, &staged).map_err(|e| failed("remove", path, e))?;
+                self.is_published = true;
                 let seen = room.seen(&staged);
                 if let Some(error) = no_file(seen.map(|seen| seen.0), path) {
-                    room.publish_new(&staged, dir, name).map_err(|e| failed("put back", path, e))?;
                     return Err(error);
                 }
                 self.displaced = seen.map(|seen| seen.1);
@@ -199,9 +212,22 @@ impl Slot {
     fn undo(&self, session: &Session<'_>) -> io::Result<()> {
         let Place { dir, name, .. } = &self.place;
         match (&self.original, &self.pending) {
-            (None, Pending::Write { staged, .. }) => session.room.take(dir, name, &staged_new(*staged)),
+            (None, Pending::Write { staged, .. }) => {
+                if_there(session.room.take(dir, name, &staged_new(*staged)))?;
+                put_aside(session, &self.path, &staged_new(*staged), Kind::File, (dir, name))
+            }
             (Some(_), Pending::Write { staged, .. }) => {
-                session.room.exchange(&staged_new(*staged), dir, name)
+                let staged = staged_new(*staged);
+                match session.room.exchange(&staged, dir, name) {
+                    // Somebody removed what was published.
+                    Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                        session.room.publish_new(&staged, dir, name)
+                    }
+                    answer => {
+                        answer?;
+                        put_aside(session, &self.path, &staged, Kind::File, (dir, name))
+                    }
+                }
             }
             (Some(_), Pending::Remove { staged }) => {
                 session.room.publish_new(&staged_old(*staged), dir, name)
@@ -224,12 +250,11 @@ impl Take {
         let Place { dir, name, stamp, .. } = &self.place;
         let staged = staged_old(self.staged);
         session.room.take(dir, name, &staged).map_err(|e| failed("remove", &self.path, e))?;
-        // What was looked at is what must have gone: anything else came here since, and stays.
+        self.is_published = true;
+        // What was looked at is what must have gone: anything else came here since, and the withdrawal puts it back.
         if inode(session.room.seen(&staged).map(|seen| seen.1)) != inode(*stamp) {
-            session.room.publish_new(&staged, dir, name).map_err(|e| failed("put back", &self.path, e))?;
             return Err(Error::Missing { path: self.path.clone() });
         }
-        self.is_published = true;
         Ok(())
     }
 }
@@ -253,18 +278,62 @@ impl Move {
             Look::Directory => arrived.look == Look::Directory,
             _ => inode(arrived.stamp) == inode(self.place.stamp),
         };
-        if is_right {
-            return Ok(());
-        }
-        self.undo().map_err(|e| failed("move back", &self.from, e))?;
-        self.is_published = false;
-        Err(Error::Missing { path: self.from.clone() })
+        if is_right { Ok(()) } else { Err(Error::Missing { path: self.from.clone() }) }
     }
 
     fn undo(&self) -> io::Result<()> {
         let Some(to) = &self.destination else { return Ok(()) };
         move_to_free(to.dir.as_fd(), &to.name, self.place.dir.as_fd(), &self.place.name)
     }
+}
+
+/// Somebody removed what was published before it could be taken back: that is as good.
+fn if_there(taken: io::Result<()>) -> io::Result<()> {
+    match taken {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        answer => answer,
+    }
+}
+
+/// Removes from `staging/` what was published at `path` and taken back. What somebody did to it meanwhile goes to
+/// `kept/`, and what they put in its place goes back there.
+fn put_aside(
+    session: &Session<'_>,
+    path: &MemoryPath,
+    name: &str,
+    kind: Kind,
+    (dir, target): (&OwnedFd, &str),
+) -> io::Result<()> {
+    let room = session.room;
+    let Some((seen, _)) = room.seen(name) else { return Ok(()) };
+    if seen != kind {
+        return room
+            .publish_new(name, dir, target)
+            .or_else(|_| room.keep(name, &unknown_name(session)).map_err(io::Error::other));
+    }
+    let is_ours = |path: &MemoryPath, open: &OpenFile| -> Result<bool> {
+        let Some(bytes) = session.read_open(open)? else { return Ok(false) };
+        Ok(session.journal.head(path.as_str())?.is_some_and(|head| head.hash == Hash::of(&bytes)))
+    };
+    let put_aside = || match kind {
+        Kind::File => match room.open_staged(name)? {
+            Ok(open) if !is_ours(path, &open)? => room.keep(name, &unknown_name(session)),
+            _ => room.discard(name),
+        },
+        _ => {
+            room.visit_staged(name, &mut |seen| match seen.what {
+                What::File => match seen.open()? {
+                    Ok(open) if !is_ours(&absorb::below(path, seen.path), &open)? => {
+                        room.keep_from(seen.dir, seen.name, &unknown_name(session))
+                    }
+                    _ => Ok(()),
+                },
+                _ => Ok(()),
+            })?;
+            room.discard(name)
+        }
+    };
+    put_aside().map_err(io::Error::other)
 }
 
 /// What tells one file from another.

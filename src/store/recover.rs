@@ -1,7 +1,7 @@
 //! After a crash: the log is replayed, each file is judged, leftovers are swept. May itself be cut short and run again.
 //!
-//! Directories are replayed in order, and told from later ones of the same name by their inodes; of files only the last
-//! state counts.
+//! Directories are replayed in order, and told from later ones of the same name by their inodes and, since a file system
+//! uses those again, by what is in them; of files only the last state counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::AsFd as _;
@@ -11,7 +11,9 @@ use super::batch::{staged_new, staged_old};
 use super::session::Session;
 use super::sync::sync;
 use super::verdict::{Seen, Verdict, is_torn, verdict};
-use crate::disk::{Draft, Kind, Look, Mark, OpenFile, What, make_in, merge, move_to_free, remove_empty};
+use crate::disk::{
+    Draft, Kind, Look, Mark, OpenFile, What, make_in, merge, move_to_free, remove_empty, visit,
+};
 use crate::error::{Error, Result};
 use crate::hash::Hash;
 use crate::id::{VersionId, new_ulid};
@@ -28,6 +30,8 @@ struct Touched {
     directories: BTreeSet<String>,
     /// Which path the files in `staging/` belong to.
     staged: BTreeMap<String, String>,
+    /// Where what was moved may still be, by inode, when it could not be told from something else there.
+    former: BTreeMap<u64, Vec<String>>,
 }
 
 /// Brings the disk to where the journal says it should be. `mark` is what the last holder of the lock left.
@@ -36,12 +40,27 @@ pub(super) fn recover(session: &mut Session<'_>, mark: Option<&Mark>) -> Result<
         mark.filter(|mark| session.core.base.site.is_same(&mark.site)).map_or(0, |mark| mark.published);
     let synced = session.journal.synced()?;
     let mut touched = Touched::default();
-    for change in session.journal.log_after(synced)? {
-        if change.this_run && change.seq <= published {
-            continue;
-        }
-        replay(session, &change.steps, &mut touched)?;
+    let log: Vec<Vec<LoggedStep>> = session
+        .journal
+        .log_after(synced)?
+        .into_iter()
+        .filter(|change| !(change.this_run && change.seq <= published))
+        .map(|change| change.steps)
+        .collect();
+    // The root was synced when it was made: no crash takes it, and what a person removed is not brought back.
+    let is_there = session.base().sandbox.root()?.is_some();
+    for (i, steps) in log.iter().enumerate() {
+        replay(session, steps, &log[i..], is_there, &mut touched)?;
     }
+    if is_there {
+        mend(session, &touched)?;
+    }
+    sweep(session, &touched)?;
+    sync(session)
+}
+
+/// Makes the directories that must be there, and judges every file.
+fn mend(session: &mut Session<'_>, touched: &Touched) -> Result<()> {
     for path in &touched.directories {
         make_directory(session, path)?;
     }
@@ -51,13 +70,18 @@ pub(super) fn recover(session: &mut Session<'_>, mark: Option<&Mark>) -> Result<
             recovered.push(Step::Recovered { path: path.clone() });
         }
     }
-    record(session, By::Recovery, &recovered)?;
-    sweep(session, &touched)?;
-    sync(session)
+    record(session, By::Recovery, &recovered)
 }
 
-/// Does again what a change did to directories, where it is not done, and notes which files it touched.
-fn replay(session: &mut Session<'_>, steps: &[LoggedStep], touched: &mut Touched) -> Result<()> {
+/// Does again what a change did to directories, where it is not done, and notes which files it touched. `rest` are the
+/// steps of this change and of those after it.
+fn replay(
+    session: &mut Session<'_>,
+    steps: &[LoggedStep],
+    rest: &[Vec<LoggedStep>],
+    is_there: bool,
+    touched: &mut Touched,
+) -> Result<()> {
     for step in steps {
         match step {
             LoggedStep::Recovered { .. } => {}
@@ -65,13 +89,20 @@ fn replay(session: &mut Session<'_>, steps: &[LoggedStep], touched: &mut Touched
                 touched.directories.insert(path.clone());
             }
             LoggedStep::Renamed { from, to, inode } => {
-                rename(session, from, to, *inode)?;
                 touched.rename(from, to, steps);
+                let removes = |step: &LoggedStep| matches!(step, LoggedStep::RemovedTree { inode: removed, .. } if removed == inode);
+                let is_removed = rest.iter().flatten().any(removes);
+                if is_there {
+                    rename(session, (from, to), *inode, is_removed, touched)?;
+                }
             }
             LoggedStep::RemovedTree { path, inode, staged } => {
                 touched.directories.retain(|made| !is_at_or_below(made, path));
                 touched.staged.insert(staged_old(*staged), path.clone());
-                remove_tree(session, path, *inode, *staged)?;
+                let former = touched.former.remove(inode).unwrap_or_default();
+                for path in former.iter().chain([path]).filter(|_| is_there) {
+                    remove_tree(session, path, *inode, *staged, touched)?;
+                }
             }
             LoggedStep::Version { memory, path, deleted, staged } => {
                 touched.files.entry(path.clone()).or_default().insert(*memory);
@@ -110,10 +141,25 @@ fn is_at_or_below(path: &str, directory: &str) -> bool {
 }
 
 /// A rename that is in the journal: `from` still being the same inode shows that it was not done, or not to the end.
-fn rename(session: &Session<'_>, from: &str, to: &str, inode: u64) -> Result<()> {
+///
+/// But where the inode is free again by the end of the log (`is_removed`), or something else lives at `from` by then, it may
+/// be that of another file or directory.
+fn rename(
+    session: &Session<'_>,
+    (from, to): (&str, &str),
+    inode: u64,
+    is_removed: bool,
+    touched: &mut Touched,
+) -> Result<()> {
     let (from, to) = (MemoryPath::from_normal(from), MemoryPath::from_normal(to));
     let Ok(source) = session.base().sandbox.parent(&from)? else { return Ok(()) };
     if source.stamp.map(|stamp| stamp.ino) != Some(inode) {
+        return Ok(());
+    }
+    let is_made_again = session.journal.head(from.as_str())?.is_some()
+        || !session.journal.heads_below(from.as_str())?.is_empty();
+    if (is_removed || is_made_again) && !is_known(session, &from, touched)? {
+        touched.former.entry(inode).or_default().push(from.as_str().to_owned());
         return Ok(());
     }
     if let Some((above, _)) = to.split_last() {
@@ -142,16 +188,64 @@ fn rename(session: &Session<'_>, from: &str, to: &str, inode: u64) -> Result<()>
 }
 
 /// A removal of a directory (or of a link, or a FIFO) that is in the journal.
-fn remove_tree(session: &mut Session<'_>, path: &str, inode: u64, staged: u64) -> Result<()> {
+///
+/// One that holds what is not to be removed stays; what is known in it is judged file by file.
+fn remove_tree(
+    session: &mut Session<'_>,
+    path: &str,
+    inode: u64,
+    staged: u64,
+    touched: &Touched,
+) -> Result<()> {
     let at = MemoryPath::from_normal(path);
     let Ok(place) = session.base().sandbox.parent(&at)? else { return Ok(()) };
     if place.stamp.map(|stamp| stamp.ino) != Some(inode) || matches!(place.look, Look::File { .. }) {
+        return Ok(());
+    }
+    if !is_known(session, &at, touched)? {
         return Ok(());
     }
     let name = staged_old(staged);
     put_away(session, &name, path, &BTreeSet::new())?;
     session.room.take(&place.dir, &place.name, &name).map_err(|e| Error::write(format!("remove {at}"), e))?;
     put_away(session, &name, path, &BTreeSet::new())
+}
+
+/// Whether all files at or below a path are versions of memories that were there, and none lives there now.
+fn is_known(session: &Session<'_>, path: &MemoryPath, touched: &Touched) -> Result<bool> {
+    let is_known = |path: &str, open: &OpenFile| -> Result<bool> {
+        if session.journal.head(path)?.is_some() {
+            return Ok(false);
+        }
+        // What was too large to be read is known by its name alone.
+        let Some(bytes) = session.read_open(open)? else { return Ok(true) };
+        let mut memories = touched.files.get(path).cloned().unwrap_or_default();
+        memories.extend(session.journal.memories_at(path)?);
+        if bytes.iter().all(|&byte| byte == 0) || find_version(session, &memories, &bytes)?.is_some() {
+            return Ok(true);
+        }
+        for memory in memories {
+            if session.journal.past(memory)?.iter().any(|past| past.hash == Some(absorb::UNREAD)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    };
+    if let Ok(open) = session.base().sandbox.open_file(path)? {
+        return is_known(path.as_str(), &open);
+    }
+    let Ok(dir) = session.base().sandbox.open_dir(path)? else { return Ok(true) };
+    let mut all = true;
+    visit(dir.as_fd(), &mut |seen| {
+        if all
+            && seen.what == What::File
+            && let Ok(open) = seen.open()?
+        {
+            all = is_known(absorb::below(path, seen.path).as_str(), &open)?;
+        }
+        Ok(())
+    })?;
+    Ok(all)
 }
 
 /// Makes a directory and those above it, where they are missing.
@@ -203,7 +297,7 @@ fn judge(session: &mut Session<'_>, path: &str, memories: &BTreeSet<i64>) -> Res
         Verdict::Fine => return Ok(false),
         Verdict::Publish => {
             if let (Some(head), Some(right)) = (head, right) {
-                publish(session, &at, &head, &right)?;
+                publish(session, &at, &head, &right, memories)?;
             }
             return Ok(true);
         }
@@ -212,7 +306,8 @@ fn judge(session: &mut Session<'_>, path: &str, memories: &BTreeSet<i64>) -> Res
             return Ok(true);
         }
         Verdict::Edited => drop(absorb::file(session, &at, read.ok(), &mut theirs)?),
-        Verdict::Deleted => absorb::vacated(session, &at, &mut theirs)?,
+        // Of the memory itself: what lies below a directory in its place is judged for itself.
+        Verdict::Deleted => theirs.push(Step::Delete { path: path.to_owned(), staged: None }),
     }
     record(session, By::Outside, &theirs)?;
     Ok(false)
@@ -239,12 +334,19 @@ fn find_version(session: &Session<'_>, memories: &BTreeSet<i64>, bytes: &[u8]) -
 }
 
 /// Publishes a version again.
-fn publish(session: &mut Session<'_>, path: &MemoryPath, head: &Head, bytes: &[u8]) -> Result<()> {
+fn publish(
+    session: &mut Session<'_>,
+    path: &MemoryPath,
+    head: &Head,
+    bytes: &[u8],
+    memories: &BTreeSet<i64>,
+) -> Result<()> {
     if let Some((above, _)) = path.split_last() {
         make_directory(session, above.as_str())?;
     }
     let Ok(place) = session.base().sandbox.parent(path)? else { return Ok(()) };
-    let name = "again";
+    let name = &again(head.memory);
+    put_away(session, name, path.as_str(), memories)?;
     let like = session.base().sandbox.open_file(path)?.ok();
     session.room.stage(name, &Draft { bytes, mode: head.mode, like: like.as_ref() })?;
     let failed = |e| Error::write(format!("publish {path}"), e);
@@ -252,14 +354,14 @@ fn publish(session: &mut Session<'_>, path: &MemoryPath, head: &Head, bytes: &[u
         return session.room.publish_new(name, &place.dir, &place.name).map_err(failed);
     }
     session.room.exchange(name, &place.dir, &place.name).map_err(failed)?;
-    // What it displaced was judged to be known.
-    session.room.discard(name)
+    // What it displaced was judged to be known; the journal may yet not hold it.
+    put_away(session, name, path.as_str(), memories)
 }
 
 /// Removes a file that a crash brought back.
 fn remove(session: &mut Session<'_>, path: &MemoryPath, memories: &BTreeSet<i64>) -> Result<()> {
     let Ok(place) = session.base().sandbox.parent(path)? else { return Ok(()) };
-    let name = "again-old";
+    let Some(name) = &memories.first().map(|&memory| again(memory)) else { return Ok(()) };
     put_away(session, name, path.as_str(), memories)?;
     session
         .room
@@ -276,15 +378,29 @@ fn record(session: &mut Session<'_>, by: By<'_>, steps: &[Step]) -> Result<()> {
     Ok(())
 }
 
-/// Empties `staging/`. What belongs to a change that was committed is looked at first: it may be what the change displaced.
+/// The name in `staging/` of a memory's file that recovery puts in its place or takes away.
+fn again(memory: i64) -> String {
+    format!("again-{memory}")
+}
+
+/// Empties `staging/`. What belongs to a change that was committed, or to an earlier recovery, is looked at first: it may
+/// be what was displaced.
 fn sweep(session: &mut Session<'_>, touched: &Touched) -> Result<()> {
     let nothing = BTreeSet::new();
     let is_new = session.journal.last_change()? == 0;
     for name in session.room.staged()? {
-        match touched.staged.get(&name) {
-            Some(path) => put_away(session, &name, path, touched.files.get(path).unwrap_or(&nothing))?,
-            // The journal that knew what this was is gone.
-            None if is_new => session.room.keep(&name, &unknown_name(session))?,
+        // The journal that knew what this was is gone.
+        if is_new {
+            session.room.keep(&name, &unknown_name(session))?;
+            continue;
+        }
+        let path = match touched.staged.get(&name) {
+            Some(path) => Some(path.clone()),
+            None => session.journal.path_of_staged(&name)?,
+        };
+        match path {
+            Some(path) => put_away(session, &name, &path, touched.files.get(&path).unwrap_or(&nothing))?,
+            // Of a change that was never committed.
             None => session.room.discard(&name)?,
         }
     }
@@ -369,6 +485,7 @@ fn restate(
     Ok(true)
 }
 
-fn unknown_name(session: &Session<'_>) -> String {
+/// A name in `kept/` for a file that no version is known of.
+pub(super) fn unknown_name(session: &Session<'_>) -> String {
     VersionId(new_ulid(session.core.now())).to_string()
 }

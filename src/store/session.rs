@@ -9,7 +9,7 @@ use super::absorb::Read;
 use super::{Core, recover, sync};
 use crate::disk::{Base, Look, Mark, OpenFile, Place, Room, check_writable};
 use crate::error::{Error, Result, Trouble};
-use crate::journal::{Journal, Run, Step};
+use crate::journal::{By, Journal, Record, Run, Step};
 use crate::path::MemoryPath;
 use crate::text::Bytes;
 
@@ -64,6 +64,11 @@ impl Engine {
                 None => return Ok(None),
             },
         };
+        if !room.is_current(core.base.sandbox.base()) {
+            // It went while its lock was waited for: that lock excludes nobody any more.
+            drop(held);
+            return self.enter(core, patience, work);
+        }
         let mark = room.locks.mark();
         let is_due = mark.as_ref().is_none_or(|mark| core.is_due(mark));
         let pid = std::process::id();
@@ -143,13 +148,19 @@ impl Session<'_> {
         }
     }
 
-    /// Makes `memories` when it is gone, and records that all that was in it went with it.
-    pub(super) fn make_root(&self, outside: &mut Vec<Step>) -> Result<()> {
-        if self.base().make_root(self.core.settings.dir_mode)? {
-            let gone = self.journal.heads_below("")?;
-            outside.extend(gone.into_iter().map(|head| Step::Delete { path: head.path, staged: None }));
+    /// Makes `memories` when it is gone, and records first that all that was in it went with it.
+    pub(super) fn make_root(&mut self) -> Result<()> {
+        if self.base().sandbox.root()?.is_some() {
+            return Ok(());
         }
-        Ok(())
+        let gone = self.journal.heads_below("")?;
+        if !gone.is_empty() {
+            let steps: Vec<Step> =
+                gone.into_iter().map(|head| Step::Delete { path: head.path, staged: None }).collect();
+            self.journal
+                .commit(self.core.now(), &[Record { by: By::Outside, reason: None, steps: &steps }])?;
+        }
+        self.base().make_root(self.core.settings.dir_mode).map(drop)
     }
 
     /// Reads a regular file that is to be removed; `None` when it is none any more.
@@ -189,7 +200,8 @@ impl Session<'_> {
         if self.core.unsynced() >= MUCH
             && let Err(error) = sync::sync(self)
         {
-            self.core.poison(&error);
+            // Only a sync that failed ends anything.
+            self.core.warn(&self.refine(error));
         }
     }
 }

@@ -28,13 +28,22 @@ pub(super) fn sync(session: &mut Session<'_>) -> Result<()> {
                 | LoggedStep::RemovedTree { path, .. }
                 | LoggedStep::Recovered { path } => with_parent(&mut places, path),
                 LoggedStep::Renamed { from, to, .. } => {
+                    // What was changed below it before is below its new name now.
+                    let below = format!("{from}/");
+                    let moved: Vec<String> = places
+                        .iter()
+                        .filter_map(|place| place.strip_prefix(&below))
+                        .map(|rest| format!("{to}/{rest}"))
+                        .collect();
+                    places.extend(moved);
                     with_parent(&mut places, from);
                     with_parent(&mut places, to);
                 }
             }
         }
     }
-    if places.len() > MANY {
+    // Changes that were taken back have no places; that they were must be durable, too.
+    if places.len() > MANY || places.is_empty() {
         session.base().sync_all()?;
     } else {
         for path in &places {

@@ -1,0 +1,273 @@
+//! A damaged, missing, old or foreign journal; a room or a lock that is gone; clocks and rights that are wrong.
+
+use std::io::{Seek as _, Write as _};
+use std::process::Command;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, Instant};
+
+use chrono::DateTime;
+
+use super::super::Settings;
+use super::*;
+use crate::error::Trouble;
+
+fn world() -> World {
+    let world = World::new();
+    let store = world.open();
+    for n in 0..50 {
+        put(&store, &format!("{n}.md"), format!("file {n}\n").repeat(100)).unwrap();
+    }
+    drop(store);
+    world
+}
+
+fn is_journal(result: &Result<()>) -> bool {
+    matches!(result, Err(Error::Write { why: Trouble::Journal, .. }))
+}
+
+#[test]
+fn a_damaged_journal_is_said_to_be_and_the_files_are_still_there() {
+    type Case = (&'static str, fn(&Path));
+    let cases: &[Case] = &[
+        ("random bytes", |at| std::fs::write(at, [0x5a_u8; 50_000]).unwrap()),
+        ("half of it", |at| {
+            let file = std::fs::OpenOptions::new().write(true).open(at).unwrap();
+            file.set_len(file.metadata().unwrap().len() / 8192 * 4096).unwrap();
+        }),
+        ("only the header", |at| {
+            let size = std::fs::metadata(at).unwrap().len();
+            let mut file = std::fs::OpenOptions::new().write(true).open(at).unwrap();
+            file.seek(std::io::SeekFrom::Start(100)).unwrap();
+            file.write_all(&vec![0xa5; usize::try_from(size).unwrap() - 100]).unwrap();
+        }),
+        ("all but the first page", |at| {
+            let size = std::fs::metadata(at).unwrap().len();
+            let mut file = std::fs::OpenOptions::new().write(true).open(at).unwrap();
+            file.seek(std::io::SeekFrom::Start(4096)).unwrap();
+            file.write_all(&vec![0xa5; usize::try_from(size).unwrap() - 4096]).unwrap();
+        }),
+    ];
+    for (name, damage) in cases {
+        let world = world();
+        let before = world.tree();
+        damage(&world.room("journal.db"));
+        let store = world.open();
+        let result = put(&store, "7.md", "new\n");
+        assert!(is_journal(&result), "{name}: {result:?}");
+        let found = store.read(&path("7.md")).unwrap();
+        assert_eq!(found, Found::File(b"file 7\n".repeat(100).into()), "{name}");
+        assert_eq!(world.tree(), before, "{name}");
+        drop(store);
+        // A new journal, as the hint says.
+        for end in ["", "-wal", "-shm"] {
+            let _ = std::fs::remove_file(world.room(&format!("journal.db{end}")));
+        }
+        let store = world.open();
+        put(&store, "7.md", "new\n").unwrap();
+        world.assert_not_lost(&store, &b"file 7\n".repeat(100));
+        drop(store);
+        world.check(&[]);
+    }
+}
+
+#[test]
+fn a_journal_that_is_gone_or_empty_begins_anew_and_adopts_the_files() {
+    type Case = (&'static str, bool, fn(&World));
+    let cases: &[Case] = &[
+        ("empty", false, |w| std::fs::write(w.room("journal.db"), "").unwrap()),
+        ("removed", false, |w| std::fs::remove_file(w.room("journal.db")).unwrap()),
+        ("removed while open", true, |w| {
+            for end in ["", "-wal", "-shm"] {
+                std::fs::remove_file(w.room(&format!("journal.db{end}"))).unwrap();
+            }
+        }),
+        ("the room removed", false, |w| std::fs::remove_dir_all(w.room(".")).unwrap()),
+        ("the room removed while open", true, |w| {
+            std::fs::remove_dir_all(w.base().join(".memdir")).unwrap();
+        }),
+        ("replaced by an older copy", false, |w| {
+            std::fs::copy(w.base().join("copy"), w.room("journal.db")).map(drop).unwrap();
+        }),
+    ];
+    for (name, is_open, damage) in cases {
+        let world = world();
+        std::fs::copy(world.room("journal.db"), world.base().join("copy")).unwrap();
+        let store = world.open();
+        append(&store, "1.md", "more\n").unwrap();
+        let store = if *is_open {
+            Some(store)
+        } else {
+            drop(store);
+            None
+        };
+        if *name == "the room removed" {
+            std::fs::remove_dir_all(world.base().join(".memdir")).unwrap();
+        } else {
+            damage(&world);
+        }
+        let store = store.unwrap_or_else(|| world.open());
+        append(&store, "1.md", "and more\n").unwrap();
+        append(&store, "2.md", "more\n").unwrap();
+        let old = b"file 1\n".repeat(100);
+        assert_eq!(world.read("1.md").unwrap(), [&*old, b"more\nand more\n"].concat(), "{name}");
+        world.assert_not_lost(&store, &[&*old, b"more\n"].concat());
+        drop(store);
+        world.check(&[]);
+    }
+}
+
+#[test]
+fn what_lay_in_staging_outlives_the_journal_that_knew_it() {
+    let world = world();
+    std::fs::write(world.room("staging/new-7"), "displaced\n").unwrap();
+    std::fs::remove_file(world.room("journal.db")).unwrap();
+    std::fs::write(world.room("lock"), "").unwrap();
+    let store = world.check(&[]);
+    world.assert_not_lost(&store, b"displaced\n");
+}
+
+#[test]
+fn a_journal_of_a_newer_format_is_refused_and_left_alone() {
+    let world = world();
+    verify::forge(&world.room("journal.db"), "PRAGMA user_version = 999");
+    let before = std::fs::read(world.room("journal.db")).unwrap();
+    let store = world.open();
+    let result = put(&store, "1.md", "new\n");
+    assert!(matches!(result, Err(Error::NewerJournal { found: 999, .. })), "{result:?}");
+    assert_eq!(store.read(&path("1.md")).unwrap(), Found::File(b"file 1\n".repeat(100).into()));
+    drop(store);
+    assert_eq!(std::fs::read(world.room("journal.db")).unwrap(), before);
+}
+
+#[test]
+fn two_handles_survive_the_removal_of_the_lock_file() {
+    let world = world();
+    let (one, two) = (world.open(), world.open());
+    append(&one, "1.md", "one\n").unwrap();
+    append(&two, "1.md", "two\n").unwrap();
+    std::fs::remove_file(world.room("lock")).unwrap();
+    append(&one, "1.md", "three\n").unwrap();
+    append(&two, "1.md", "four\n").unwrap();
+    append(&one, "1.md", "five\n").unwrap();
+    let right = [&*b"file 1\n".repeat(100), b"one\ntwo\nthree\nfour\nfive\n"].concat();
+    assert_eq!(world.read("1.md").unwrap(), right);
+    drop((one, two));
+    world.check(&[]);
+}
+
+#[test]
+fn a_clock_that_goes_backwards_does_not_go_backwards_here() {
+    let world = World::new();
+    let clock = AtomicI64::new(1_000_000_000);
+    let backwards =
+        move || DateTime::from_timestamp_micros(clock.fetch_sub(10_000_000, Ordering::Relaxed)).unwrap();
+    let base = camino::Utf8Path::from_path(world.base()).unwrap();
+    let store = Store::builder(base).clock(backwards).open().unwrap();
+    for n in 0..20 {
+        put(&store, "a.md", format!("{n}\n")).unwrap();
+    }
+    look(&store, |session| session.journal.verify());
+}
+
+/// A process that keeps the lock until its input ends: started by the test below.
+#[test]
+fn holder() {
+    let Some(base) = std::env::var_os("MEMDIR_TEST_HOLDER") else { return };
+    let store = open(Path::new(&base));
+    look(&store, |_| {
+        std::fs::write(Path::new(&base).join("held"), std::process::id().to_string()).unwrap();
+        let _ = std::io::read_to_string(std::io::stdin());
+    });
+}
+
+#[test]
+fn a_lock_that_another_process_keeps_is_waited_for_so_long_and_no_longer() {
+    let world = world();
+    let before = world.tree();
+    let mut holder = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "store::tests::damage::holder", "-q"])
+        .env("MEMDIR_TEST_HOLDER", world.base())
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    while !world.base().join("held").exists() {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let settings = Settings { lock_wait: Duration::from_millis(100), ..Settings::default() };
+    let base = camino::Utf8Path::from_path(world.base()).unwrap();
+    let store = Store::builder(base).settings(settings).open().unwrap();
+    let begun = Instant::now();
+    let result = put(&store, "1.md", "new\n");
+    assert!(matches!(result, Err(Error::Busy { pid: Some(pid) }) if pid == holder.id()), "{result:?}");
+    assert!(begun.elapsed() >= Duration::from_millis(100));
+    assert!(begun.elapsed() < Duration::from_secs(3));
+    // Readers wait for nobody.
+    assert_eq!(store.read(&path("1.md")).unwrap(), Found::File(b"file 1\n".repeat(100).into()));
+    assert_eq!(world.tree(), before);
+    drop(holder.stdin.take());
+    holder.wait().unwrap();
+    put(&store, "1.md", "new\n").unwrap();
+    drop(store);
+    world.check(&[]);
+}
+
+#[test]
+fn a_reader_does_not_wait_for_a_writer_of_its_own_process() {
+    let world = world();
+    let store = world.open();
+    put(&store, "1.md", "new\n").unwrap();
+    let reader = store.clone();
+    look(&store, move |_| {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            let found = reader.read(&path("1.md")).unwrap();
+            sender.send(found).unwrap();
+        });
+        let found = receiver.recv_timeout(Duration::from_secs(2)).expect("it waits");
+        assert_eq!(found, Found::File(b"new\n"[..].to_vec().into()));
+        thread.join().unwrap();
+    });
+}
+
+/// Who waits for a lock must not go on with one that has no name any more: it would exclude nobody.
+#[test]
+fn a_room_that_goes_while_its_lock_is_waited_for_is_made_again() {
+    let world = world();
+    let (one, two) = (world.open(), world.open());
+    put(&two, "1.md", "one\n").unwrap();
+    let thread = look(&one, |session| {
+        let inode = std::fs::metadata(world.room("turn")).unwrap();
+        let thread = std::thread::spawn(move || put(&two, "1.md", "two\n").map(|()| two));
+        // It has the turn once it waits for the lock.
+        let turn = std::fs::File::open(world.room("turn")).unwrap();
+        while fs2::FileExt::try_lock_exclusive(&turn).is_ok() {
+            fs2::FileExt::unlock(&turn).unwrap();
+            std::thread::yield_now();
+        }
+        drop(inode);
+        std::fs::remove_dir_all(world.base().join(".memdir")).unwrap();
+        let _ = session;
+        thread
+    });
+    let two = thread.join().unwrap().unwrap();
+    append(&one, "1.md", "three\n").unwrap();
+    drop((one, two));
+    world.check(&[]);
+    assert_eq!(world.read("1.md").unwrap(), b"two\nthree\n");
+}
+
+#[test]
+fn a_watermark_that_cannot_be_moved_ends_nothing() {
+    let world = World::new();
+    let store = world.open();
+    put(&store, "a.md", "a\n").unwrap();
+    drop(store);
+    let trigger = "CREATE TRIGGER refuse BEFORE INSERT ON meta BEGIN SELECT RAISE(ABORT, 'no'); END";
+    verify::forge(&world.room("journal.db"), trigger);
+    let store = world.open();
+    for n in 0..520 {
+        put(&store, "a.md", format!("{n}\n")).unwrap();
+    }
+    assert!(store.take_warning().is_some());
+}
