@@ -111,6 +111,11 @@ impl Base {
         Ok(true)
     }
 
+    /// Removes a `memories/` that was made for a change that is not made after all, unless something is in it by now.
+    pub(crate) fn unmake_root(&self) {
+        let _ = rustix::fs::unlinkat(self.sandbox.base(), MEMORIES, AtFlags::REMOVEDIR);
+    }
+
     /// The text of a file beside the memories, such as `memdir.toml`; `None` when there is none.
     pub(crate) fn side_file(&self, name: &str) -> Result<Option<String>> {
         match std::fs::read_to_string(self.path.join(name)) {

@@ -147,9 +147,8 @@ impl<'s, 'a> Batch<'s, 'a> {
         for path in edits.iter().flat_map(Edit::paths) {
             self.session.core.admit(path)?;
         }
-        if edits.iter().any(|edit| !matches!(edit, Edit::Remove { .. })) {
-            self.session.make_root(&mut addition.outside)?;
-        }
+        let makes = edits.iter().any(|edit| !matches!(edit, Edit::Remove { .. }));
+        let is_root_new = makes && self.session.make_root(&mut addition.outside)?;
         let mut planned = Vec::with_capacity(edits.len());
         for edit in edits {
             let place = match self.session.place(edit.paths()[0]) {
@@ -172,6 +171,9 @@ impl<'s, 'a> Batch<'s, 'a> {
         if let Err(error) = staged {
             for name in &addition.staged {
                 let _ = self.session.room.discard(name);
+            }
+            if is_root_new {
+                self.session.base().unmake_root();
             }
             if self.is_full {
                 self.slots = Slots::default();

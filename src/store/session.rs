@@ -139,13 +139,14 @@ impl Session<'_> {
         }
     }
 
-    /// Makes `memories` when it is gone, and records that all that was in it went with it.
-    pub(super) fn make_root(&self, outside: &mut Vec<Step>) -> Result<()> {
-        if self.base().make_root(self.core.settings.dir_mode)? {
+    /// Makes `memories` when it is gone, and records that all that was in it went with it; whether it was.
+    pub(super) fn make_root(&self, outside: &mut Vec<Step>) -> Result<bool> {
+        let is_new = self.base().make_root(self.core.settings.dir_mode)?;
+        if is_new {
             let gone = self.journal.heads_below("")?;
             outside.extend(gone.into_iter().map(|head| Step::Delete { path: head.path, staged: None }));
         }
-        Ok(())
+        Ok(is_new)
     }
 
     /// Reads a regular file that is to be removed; `None` when it is none any more.
