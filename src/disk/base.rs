@@ -1,6 +1,7 @@
 //! The base directory of a store: opened once, everything else is found by its handle.
 
 use std::fs::File;
+use std::io::{self, Read as _};
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -15,6 +16,9 @@ use super::sandbox::{Backend, Sandbox};
 use super::site::{self, Site};
 use crate::error::{Error, Result, Trouble};
 use crate::fail;
+
+/// No file beside the memories is larger.
+const SIDE_BYTES: u64 = 1 << 20;
 
 /// An open base directory.
 #[derive(Debug)]
@@ -81,7 +85,7 @@ impl Base {
     /// What the last writer left in the lock file.
     pub(crate) fn marked(&self) -> Marked {
         if self.mark.get().is_none() {
-            let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+            let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
             if let Ok(file) =
                 rustix::fs::openat(self.sandbox.base(), format!("{ROOM}/{LOCK}"), flags, Mode::empty())
             {
@@ -118,11 +122,21 @@ impl Base {
 
     /// The text of a file beside the memories, such as `memdir.toml`; `None` when there is none.
     pub(crate) fn side_file(&self, name: &str) -> Result<Option<String>> {
-        match std::fs::read_to_string(self.path.join(name)) {
-            Ok(text) => Ok(Some(text)),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(e) => Err(Error::read(format!("read {name}"), e)),
+        let failed = |e: io::Error| Error::read(format!("read {name}"), e);
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let file = match rustix::fs::openat(self.sandbox.base(), name, flags, Mode::empty()) {
+            Ok(fd) => File::from(fd),
+            Err(Errno::NOENT) => return Ok(None),
+            Err(e) => return Err(failed(e.into())),
+        };
+        // A FIFO must not hang anything, and nothing that is no settings file fill the memory.
+        let metadata = file.metadata().map_err(failed)?;
+        if !metadata.is_file() || metadata.len() > SIDE_BYTES {
+            return Err(failed(io::Error::other("it is no regular file of at most 1 MiB")));
         }
+        let mut text = String::new();
+        file.take(SIDE_BYTES).read_to_string(&mut text).map_err(failed)?;
+        Ok(Some(text))
     }
 
     /// What is wrong with the disk, where the database could not say it well.

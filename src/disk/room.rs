@@ -62,6 +62,21 @@ impl Room {
         inode(&self.dir, JOURNAL)
     }
 
+    /// Refuses a journal that is a link or anything else but regular files: SQLite would write wherever a link leads.
+    pub(crate) fn check_journal(&self) -> Result<()> {
+        for suffix in ["", "-wal", "-shm"] {
+            let name = format!("{JOURNAL}{suffix}");
+            match rustix::fs::statat(&self.dir, &name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile => {
+                    let doing = format!("open .memdir/{name}, which is no regular file");
+                    return Err(Error::Write { why: Trouble::Journal, doing, source: None });
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
     /// Whether this is still the room that `base` holds: somebody may have removed it, and another process made a new one.
     pub(crate) fn is_current(&self, base: BorrowedFd<'_>) -> bool {
         let seen = inode(base, &format!("{ROOM}/{LOCK}"));

@@ -118,6 +118,7 @@ impl Engine {
 fn open_journal(core: &Core, room: &Room, is_new: bool) -> Result<OpenJournal> {
     let site = &core.base.site;
     let run = Run { boot: site.boot.clone(), mount: site.mount };
+    room.check_journal().map_err(|error| core.refine(error))?;
     let path = room.journal_path();
     let journal = Journal::open(Path::new(&path), &run).map_err(|error| core.refine(error))?;
     if is_new {
