@@ -7,6 +7,8 @@ mod cli;
 mod concurrency;
 mod floors;
 #[cfg(feature = "cli")]
+mod hostile;
+#[cfg(feature = "cli")]
 mod kill;
 mod model;
 #[cfg(feature = "cli")]
