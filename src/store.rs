@@ -253,7 +253,7 @@ impl Builder {
     /// [`Error::Settings`], [`Error::NoStore`], or what the disk says.
     pub fn open(self) -> Result<Store> {
         let no_store = || Error::NoStore { base: self.base.display().to_string() };
-        let base = match Base::open(&self.base, self.backend)? {
+        let mut base = match Base::open(&self.base, self.backend)? {
             Some(base) => base,
             None if self.create => {
                 Base::make(&self.base, Settings::default().dir_mode)?;
@@ -266,6 +266,8 @@ impl Builder {
             (None, Some(text)) => Settings::parse(&text)?,
             (None, None) => Settings::default(),
         };
+        let largest = settings.file_limit.max(settings.image_limit);
+        base.sandbox.most_read = base.sandbox.most_read.max(largest);
         if !base.is_store() {
             if !self.create {
                 return Err(Error::NoStore { base: self.base.display().to_string() });

@@ -46,7 +46,12 @@ pub(crate) struct Sandbox {
     base: OwnedFd,
     home: Mount,
     walks: AtomicBool,
+    /// Bytes of a file that are read at most: memory is finite, and a file may be sparse.
+    pub(crate) most_read: u64,
 }
+
+/// Unless the settings allow larger files.
+const MOST_READ: u64 = 512 << 20;
 
 /// A regular file, open for reading.
 #[derive(Debug)]
@@ -92,7 +97,7 @@ impl Sandbox {
     pub(crate) fn new(base: OwnedFd, backend: Backend) -> Result<Self> {
         let home = stat::of(base.as_fd()).map_err(|e| Error::read("look at the base directory", e))?.mount;
         let walks = backend == Backend::Walk;
-        Ok(Self { base, home, walks: walks.into() })
+        Ok(Self { base, home, walks: walks.into(), most_read: MOST_READ })
     }
 
     /// The base directory.
@@ -166,9 +171,18 @@ impl Sandbox {
     /// A file's content with the stamp that it had before it was read.
     pub(crate) fn read_stamped(&self, path: &MemoryPath) -> Looked<(Arc<[u8]>, Stamp)> {
         match self.open_file(path)? {
-            Ok(open) => Ok(Ok((open.read().map_err(|e| failed("read", path, e))?, open.stamp))),
+            Ok(open) => Ok(Ok((self.read_whole(&open, path)?, open.stamp))),
             Err(look) => Ok(Err(look)),
         }
+    }
+
+    /// All bytes of an open file, unless it is too large for that.
+    pub(crate) fn read_whole(&self, open: &OpenFile, path: &MemoryPath) -> Result<Arc<[u8]>> {
+        let size = open.stamp.size;
+        if size > self.most_read {
+            return Err(Error::TooLargeToRead { path: path.clone(), size });
+        }
+        open.read().map_err(|e| failed("read", path, e))
     }
 
     /// Where a path's last segment lives; a link, or a file, on the way is only named.

@@ -64,7 +64,7 @@ impl<'a> Snapshot<'a> {
         }
         match self.base.sandbox.open_file(path)? {
             Ok(open) => {
-                let bytes = open.read().map_err(|e| Error::read(format!("read {path}"), e))?;
+                let bytes = self.base.sandbox.read_whole(&open, path)?;
                 self.read.insert(path.clone(), ReadFile { open, bytes: Arc::clone(&bytes) });
                 Ok(Found::File(bytes))
             }

@@ -246,3 +246,29 @@ fn a_umask_that_forbids_everything_changes_no_mode() {
         assert_eq!(mode, right, "{path}: {mode:o}");
     }
 }
+
+#[test]
+fn a_file_that_is_too_large_to_be_read_can_be_renamed_and_deleted() {
+    let dir = scratch();
+    let sparse = dir.path().join("memories/sparse");
+    fs::File::create(&sparse).unwrap().set_len(20 << 30).unwrap();
+    let edit = json!({"command": "str_replace", "path": "/memories/sparse", "old_str": "a", "new_str": "b"});
+    let texts = call(
+        dir.path(),
+        &[
+            view("/memories/sparse"),
+            insert("/memories/sparse"),
+            edit,
+            rename("/memories/sparse", "/memories/d/moved"),
+            view("/memories"),
+            delete("/memories/d/moved"),
+        ],
+    );
+    let refused = "Error: The file /memories/sparse is too large to read (20G)";
+    assert_eq!(texts[..3], [refused; 3]);
+    assert_eq!(texts[3], "Successfully renamed /memories/sparse to /memories/d/moved");
+    assert!(texts[4].ends_with("/memories/a.md\n20G\t/memories/d/\n20G\t/memories/d/moved"), "{texts:?}");
+    assert_eq!(texts[5], "Successfully deleted /memories/d/moved");
+    let kept: Vec<_> = fs::read_dir(dir.path().join(".memdir/kept")).unwrap().collect();
+    assert_eq!(kept.len(), 1, "what is too large for the history is kept beside it");
+}

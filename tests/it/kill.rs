@@ -122,7 +122,9 @@ const VIEW: &str = r#"{"command":"view","path":"/memories"}"#;
 
 fn no_strays(base: &Path) -> Result<(), String> {
     let names = |dir: &Path| -> Vec<String> {
-        fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+        // A process that lived only for a moment may have made nothing.
+        let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
     };
     let mut strays = staging(base);
     strays.extend(names(&base.join(".memdir/kept")));
