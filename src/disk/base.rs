@@ -74,9 +74,12 @@ impl Base {
     pub(crate) fn room(&self, allow_fuse: bool) -> Result<Room> {
         site::refuse_network(self.sandbox.base(), allow_fuse)?;
         let room = Room::open(self.sandbox.base(), &self.path)?;
-        if let Some(root) = self.sandbox.root()?
-            && site::mount_id(&root)? != room.mount()?
-        {
+        // A root that is missing will be made in the base directory.
+        let mount = match self.sandbox.root()? {
+            Some(root) => site::mount_id(&root)?,
+            None => site::mount_id(self.sandbox.base())?,
+        };
+        if mount != room.mount()? {
             return Err(Error::Write { why: Trouble::Split, doing: "open the store".into(), source: None });
         }
         Ok(room)
