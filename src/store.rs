@@ -4,7 +4,7 @@
 //! only then answered. Readers take no lock.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use camino::Utf8Path;
@@ -113,6 +113,8 @@ struct Core {
     clock: Box<dyn Fn() -> DateTime<Utc> + Send + Sync>,
     /// Changes that were published and not yet seen to the disk.
     unsynced: AtomicU64,
+    /// Whether something displaced could not be put away: then the lock is left as a crash leaves it, for recovery.
+    unsettled: AtomicBool,
     poison: Mutex<Option<Trouble>>,
     warning: Mutex<Option<Error>>,
 }
@@ -163,6 +165,14 @@ impl Core {
 
     fn warn(&self, error: &Error) {
         *lock(&self.warning) = Some(error.again());
+    }
+
+    fn is_unsettled(&self) -> bool {
+        self.unsettled.load(Ordering::Relaxed)
+    }
+
+    fn set_unsettled(&self, is_unsettled: bool) {
+        self.unsettled.store(is_unsettled, Ordering::Relaxed);
     }
 
     fn unsynced(&self) -> u64 {
@@ -281,6 +291,7 @@ impl Builder {
             actor: self.actor,
             clock: self.clock,
             unsynced: AtomicU64::new(0),
+            unsettled: AtomicBool::new(false),
             poison: Mutex::new(None),
             warning: Mutex::new(None),
         };

@@ -13,7 +13,7 @@ use super::session::Session;
 use super::sync::sync;
 use super::verdict::{Seen, Verdict, is_torn, verdict};
 use crate::disk::{Draft, Kind, Look, Mark, OpenFile, What, make_in, merge, move_to_free, remove_empty};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Trouble};
 use crate::hash::Hash;
 use crate::id::{VersionId, new_ulid};
 use crate::journal::{By, Head, LoggedStep, Past, Record, Step, Stored};
@@ -281,11 +281,16 @@ fn sweep(session: &mut Session<'_>, touched: &Touched) -> Result<()> {
     let nothing = BTreeSet::new();
     let is_new = session.journal.last_change()? == 0;
     for name in session.room.staged()? {
-        match touched.staged.get(&name) {
-            Some(path) => put_away(session, &name, path, touched.files.get(path).unwrap_or(&nothing))?,
+        let swept = match touched.staged.get(&name) {
+            Some(path) => put_away(session, &name, path, touched.files.get(path).unwrap_or(&nothing)),
             // The journal that knew what this was is gone.
-            None if is_new => session.room.keep(&name, &unknown_name(session))?,
-            None => session.room.discard(&name)?,
+            None if is_new => session.room.keep(&name, &unknown_name(session)),
+            None => session.room.discard(&name),
+        };
+        // What cannot be put away, such as an immutable file, is in nobody's way.
+        match swept {
+            Err(error @ Error::Write { why: Trouble::Denied, .. }) => session.core.warn(&error),
+            swept => swept?,
         }
     }
     Ok(())

@@ -64,7 +64,9 @@ impl Engine {
             },
         };
         let mark = room.locks.mark();
-        let is_due = mark.as_ref().is_none_or(|mark| core.is_due(mark));
+        // What lies in `staging/` when a process comes is a leftover, of one that could not clear up.
+        let is_due = mark.as_ref().is_none_or(|mark| core.is_due(mark))
+            || self.journal.is_none() && !room.staged()?.is_empty();
         let pid = std::process::id();
         // Until all is mended the old site stays in the mark, so that readers know to wait.
         let busy = match &mark {
@@ -83,8 +85,9 @@ impl Engine {
         let published = session.journal.last_change().map_err(|e| core.refine(e))?;
         let busy = Mark { site: core.base.site.clone(), published, ..busy };
         held.write_mark(&busy)?;
+        core.set_unsettled(false);
         let result = work(&mut session);
-        if core.poisoned().is_none() {
+        if core.poisoned().is_none() && !core.is_unsettled() {
             let published = session.journal.last_change().map_err(|e| core.refine(e))?;
             held.write_mark(&Mark { published, idle: true, ..busy })?;
         }
@@ -185,6 +188,7 @@ impl Session<'_> {
     /// Syncs what was published, and moves the watermark, once there is much of it.
     pub(super) fn sync_if_much(&mut self) {
         if self.core.unsynced() >= MUCH
+            && !self.core.is_unsettled()
             && let Err(error) = sync::sync(self)
         {
             self.core.poison(&error);
