@@ -272,3 +272,97 @@ fn a_file_that_is_too_large_to_be_read_can_be_renamed_and_deleted() {
     let kept: Vec<_> = fs::read_dir(dir.path().join(".memdir/kept")).unwrap().collect();
     assert_eq!(kept.len(), 1, "what is too large for the history is kept beside it");
 }
+
+#[test]
+fn what_a_process_could_not_clear_up_is_swept_by_the_next() {
+    let dir = scratch();
+    let staging_dir = dir.path().join(".memdir/staging");
+    fs::write(staging_dir.join("new-70"), "never committed").unwrap();
+    fs::create_dir_all(staging_dir.join("new-71/d")).unwrap();
+    fs::write(staging_dir.join("new-71/d/a.md"), "never committed").unwrap();
+    call(dir.path(), &[create("/memories/b", "")]);
+    assert_eq!(staging(dir.path()), Vec::<String>::new());
+}
+
+#[test]
+fn a_process_with_few_descriptors_changes_all_or_nothing() {
+    for limit in 5..24 {
+        let dir = scratch();
+        fs::write(dir.path().join("memories/binary"), b"\xff").unwrap();
+        let calls = [
+            create("/memories/b", "b"),
+            create("/memories/d/e/f", "f"),
+            insert("/memories/a.md"),
+            rename("/memories/d", "/memories/q/r"),
+            delete("/memories/q"),
+            delete("/memories/binary"),
+        ];
+        // One by one, since calls that come together hold more files open.
+        let mut files = crate::model::look(&dir.path().join("memories"));
+        for call in &calls {
+            fs::write(dir.path().join("call"), call.to_string()).unwrap();
+            let done =
+                shell(dir.path(), &format!("exec < call; ulimit -n {limit}; exec $MEMDIR call --dir ."));
+            let [text] = &texts(&done)[..] else { continue };
+            if !text.starts_with("Error: The memory directory cannot be ") {
+                let limits = crate::model::answers::Limits { file: 1 << 20, view: 16_000 };
+                let right = crate::model::answers::answer(&mut files, call, limits);
+                assert_eq!(*text, right.unwrap_or_else(|words| words), "{limit}: {call}");
+            }
+            assert_eq!(crate::model::look(&dir.path().join("memories")), files, "{limit}: {call}");
+        }
+        let is_gone = !dir.path().join("memories/binary").exists();
+        call(dir.path(), &[create("/memories/z", "")]);
+        assert_eq!(staging(dir.path()), Vec::<String>::new(), "{limit}");
+        let kept = fs::read_dir(dir.path().join(".memdir/kept")).unwrap().count();
+        assert_eq!(kept, usize::from(is_gone), "{limit}: what was deleted is kept");
+    }
+}
+
+/// Has a process answer the calls with something mounted first, in a mount namespace of its own; `None` where this user
+/// may not mount.
+fn call_in_mounts(base: &Path, mounts: &str, calls: &[Value]) -> Option<Vec<String>> {
+    let may_mount = shell(base, "unshare -m mount -t tmpfs none /mnt").code == Some(0);
+    let lines: Vec<_> = calls.iter().map(|call| format!("{call}\n")).collect();
+    fs::write(base.join("calls"), lines.concat()).unwrap();
+    let line = format!("exec < calls; exec unshare -m sh -ec '{mounts}; exec \"$MEMDIR\" call --dir store'");
+    may_mount.then(|| texts(&shell(base, &line)))
+}
+
+#[test]
+fn a_lower_directory_of_an_overlay_can_be_renamed_and_deleted() {
+    let mounts = "mkdir top store; mount -t tmpfs none top; mkdir -p top/low/memories/d/e top/up top/work
+        echo alpha > top/low/memories/d/a; echo beta > top/low/memories/d/e/b; ln -s /etc top/low/memories/d/link
+        printf x > top/low/memories/d/e/\"$(printf \"\\377\")\"
+        cp -r top/low/memories/d top/low/memories/f
+        mount -t overlay none -o lowerdir=top/low,upperdir=top/up,workdir=top/work,redirect_dir=off store";
+    let dir = tempfile::tempdir().unwrap();
+    let calls = [
+        rename("/memories/d", "/memories/new/d"),
+        view("/memories/new/d/e/b"),
+        delete("/memories/f"),
+        insert("/memories/new/d/a"),
+        delete("/memories/new/d/e"),
+        view("/memories"),
+    ];
+    let Some(texts) = call_in_mounts(dir.path(), mounts, &calls) else { return };
+    assert_eq!(texts[0], "Successfully renamed /memories/d to /memories/new/d");
+    assert!(texts[1].ends_with("     1\tbeta\n     2\t"), "{texts:?}");
+    assert_eq!(texts[2], "Successfully deleted /memories/f");
+    assert_eq!(texts[3], "The file /memories/new/d/a has been edited.");
+    assert_eq!(texts[4], "Successfully deleted /memories/new/d/e");
+    assert!(texts[5].ends_with("\n11B\t/memories\n11B\t/memories/new/\n11B\t/memories/new/d/"), "{texts:?}");
+}
+
+#[test]
+fn what_is_mounted_below_memories_is_left_alone() {
+    let mounts = "mkdir -p store/memories/m store/memories/d/m
+        mount -t tmpfs none store/memories/m; mount -t tmpfs none store/memories/d/m; echo secret > store/memories/m/x";
+    let dir = tempfile::tempdir().unwrap();
+    let calls =
+        [view("/memories/m"), delete("/memories/m"), delete("/memories/d"), create("/memories/a", "")];
+    let Some(texts) = call_in_mounts(dir.path(), mounts, &calls) else { return };
+    let refused = |path: &str| format!("Error: Unsupported file type for {path}");
+    assert_eq!(texts[..3], [refused("/memories/m"), refused("/memories/m"), refused("/memories/d")]);
+    assert_eq!(texts[3], "File created successfully at: /memories/a");
+}
