@@ -133,16 +133,17 @@ impl Room {
         self.keep_from(self.staging.as_fd(), &name, id)
     }
 
-    /// Moves a file to `kept/{id}`; one that is kept under this name already stays, and the other goes.
+    /// Moves a file to `kept/{id}`, or `kept/{id}-2` and so on where another one has that name.
     pub(crate) fn keep_from(&self, dir: BorrowedFd<'_>, name: &CStr, id: &str) -> Result<()> {
         fail::step();
-        let name = name.to_str().unwrap_or_default();
-        match move_once(dir, name, self.kept.as_fd(), id) {
-            Ok(()) => Ok(()),
-            Err(Errno::EXIST) => rustix::fs::unlinkat(dir, name, AtFlags::empty())
-                .map_err(|e| Error::write("remove a file that is kept", e)),
-            Err(e) => Err(Error::write("keep a file", e)),
+        // Names that are not UTF-8 can be one path in the history, and so one version.
+        for target in std::iter::once(id.to_owned()).chain((2..).map(|n: u64| format!("{id}-{n}"))) {
+            match move_once(dir, name, self.kept.as_fd(), &*target) {
+                Err(Errno::EXIST) => {}
+                moved => return moved.map_err(|e| Error::write("keep a file", e)),
+            }
         }
+        unreachable!("there are fewer files than names")
     }
 
     fn clear(&self, name: &str) -> Result<()> {
@@ -189,11 +190,11 @@ pub(crate) fn move_to_free(
     move_once(from, name, to, target).map_err(Into::into)
 }
 
-fn move_once<N: Arg + Copy>(
+fn move_once(
     from: BorrowedFd<'_>,
-    name: N,
+    name: impl Arg + Copy,
     to: BorrowedFd<'_>,
-    target: N,
+    target: impl Arg + Copy,
 ) -> Result<(), Errno> {
     match rustix::fs::renameat_with(from, name, to, target, RenameFlags::NOREPLACE) {
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
