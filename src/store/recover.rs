@@ -13,7 +13,7 @@ use super::session::Session;
 use super::sync::sync;
 use super::verdict::{Seen, Verdict, is_torn, verdict};
 use crate::disk::{Draft, Kind, Look, Mark, OpenFile, What, make_in, merge, move_to_free, remove_empty};
-use crate::error::{Error, Result, Trouble};
+use crate::error::{Error, Result};
 use crate::hash::Hash;
 use crate::id::{VersionId, new_ulid};
 use crate::journal::{By, Head, LoggedStep, Past, Record, Step, Stored};
@@ -281,16 +281,11 @@ fn sweep(session: &mut Session<'_>, touched: &Touched) -> Result<()> {
     let nothing = BTreeSet::new();
     let is_new = session.journal.last_change()? == 0;
     for name in session.room.staged()? {
-        let swept = match touched.staged.get(&name) {
-            Some(path) => put_away(session, &name, path, touched.files.get(path).unwrap_or(&nothing)),
+        match touched.staged.get(&name) {
+            Some(path) => put_away(session, &name, path, touched.files.get(path).unwrap_or(&nothing))?,
             // The journal that knew what this was is gone.
-            None if is_new => session.room.keep(&name, &unknown_name(session)),
-            None => session.room.discard(&name),
-        };
-        // What cannot be put away, such as an immutable file, is in nobody's way.
-        match swept {
-            Err(error @ Error::Write { why: Trouble::Denied, .. }) => session.core.warn(&error),
-            swept => swept?,
+            None if is_new => session.room.keep(&name, &unknown_name(session))?,
+            None => discard(session, &name),
         }
     }
     Ok(())
@@ -324,7 +319,16 @@ fn put_away(session: &mut Session<'_>, name: &str, path: &str, memories: &BTreeS
         })?;
     }
     record(session, By::Outside, &steps)?;
-    session.room.discard(name)
+    discard(session, name);
+    Ok(())
+}
+
+/// Removes `staging/{name}`, in which nothing is that is nowhere else. What cannot be removed, such as an immutable file,
+/// is in nobody's way.
+fn discard(session: &Session<'_>, name: &str) {
+    if let Err(error) = session.room.discard(name) {
+        session.core.warn(&error);
+    }
 }
 
 /// The name in `kept/` for a file that is about to go; `None` when its bytes are in the journal, or in `steps`.
