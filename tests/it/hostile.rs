@@ -366,3 +366,45 @@ fn what_is_mounted_below_memories_is_left_alone() {
     assert_eq!(texts[..3], [refused("/memories/m"), refused("/memories/m"), refused("/memories/d")]);
     assert_eq!(texts[3], "File created successfully at: /memories/a");
 }
+
+#[test]
+fn what_others_wrote_is_in_the_room_when_it_is_gone_from_the_memories() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+    let token = |n: usize| format!("token {n} of somebody else's");
+    let bytes: [fn(String) -> Vec<u8>; 4] = [
+        String::into_bytes,
+        |token| [b"\xff\0", token.as_bytes()].concat(),
+        |token| token.into_bytes().into_iter().cycle().take(3 << 20).collect(),
+        |token| [token.as_bytes(), b"\nalpha\n"].concat(),
+    ];
+    let names: [&[u8]; 7] =
+        [b"a.md", b"d/b", b"d/e/\xff", b"d/e/\xfe", "d/e\u{301}".as_bytes(), b"d/.hidden/c", b"d/e/\xfd"];
+    for ending in [
+        vec![delete("/memories/a.md"), delete("/memories/d")],
+        vec![rename("/memories/d", "/memories/q/r"), delete("/memories/q"), delete("/memories/a.md")],
+        vec![
+            insert("/memories/a.md"),
+            insert("/memories/d/\u{e9}"),
+            delete("/memories/a.md"),
+            delete("/memories/d"),
+        ],
+    ] {
+        let dir = scratch();
+        let root = dir.path().join("memories");
+        fs::create_dir_all(root.join("d/e")).unwrap();
+        fs::create_dir_all(root.join("d/.hidden")).unwrap();
+        for (n, name) in names.iter().enumerate() {
+            fs::write(root.join(OsStr::from_bytes(name)), bytes[n % bytes.len()](token(n))).unwrap();
+        }
+        call(dir.path(), &ending);
+        assert_eq!(fs::read_dir(&root).unwrap().count(), 0, "{ending:?}");
+        let room = walkdir::WalkDir::new(dir.path().join(".memdir")).into_iter().map(Result::unwrap);
+        let files = room.filter(|entry| entry.file_type().is_file());
+        let held: Vec<u8> = files.flat_map(|file| fs::read(file.path()).unwrap()).collect();
+        for n in 0..names.len() {
+            let is_held = memchr::memmem::find(&held, token(n).as_bytes()).is_some();
+            assert!(is_held, "{:?} {ending:?}", String::from_utf8_lossy(names[n]));
+        }
+    }
+}
