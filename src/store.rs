@@ -191,7 +191,12 @@ impl Core {
     fn refine(&self, error: Error) -> Error {
         match error {
             Error::Write { why: Trouble::Io, doing, source } => {
-                Error::Write { why: self.base.trouble(), doing, source }
+                let why = self.base.trouble();
+                let error = Error::Write { why, doing, source };
+                if why == Trouble::Io {
+                    self.warn(&error);
+                }
+                error
             }
             Error::Write { why: Trouble::SyncFailed, .. } => {
                 self.poison(&error);

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use super::lock::{self, LOCK};
 use super::mark::Marked;
-use super::room::{MEMORIES, ROOM, Room, sync_directory, syncable};
+use super::room::{JOURNAL, MEMORIES, ROOM, Room, sync_directory, syncable};
 use super::sandbox::{Backend, Sandbox};
 use super::site::{self, Site};
 use crate::error::{Error, Result, Trouble};
@@ -145,14 +145,17 @@ impl Base {
     /// What is wrong with the disk, where the database could not say it well.
     pub(crate) fn trouble(&self) -> Trouble {
         let base = self.sandbox.base();
-        let room = format!("{ROOM}/.");
-        let name =
-            if rustix::fs::statat(base, &room, AtFlags::empty()).is_ok() { room.as_str() } else { "." };
         if let Err(e) = rustix::io::fcntl_dupfd_cloexec(base, 0) {
             return Trouble::of(&e.into());
         }
-        if let Err(e) = rustix::fs::accessat(base, name, rustix::fs::Access::WRITE_OK, AtFlags::EACCESS) {
-            return Trouble::of(&e.into());
+        let room = format!("{ROOM}/.");
+        let has_room = rustix::fs::statat(base, &room, AtFlags::empty()).is_ok();
+        let journal = format!("{ROOM}/{JOURNAL}");
+        for name in [if has_room { &room } else { "." }, &journal] {
+            match rustix::fs::accessat(base, name, rustix::fs::Access::WRITE_OK, AtFlags::EACCESS) {
+                Ok(()) | Err(Errno::NOENT | Errno::NOTDIR) => {}
+                Err(e) => return Trouble::of(&e.into()),
+            }
         }
         match rustix::fs::fstatvfs(base) {
             Ok(space) if space.f_bavail == 0 || space.f_files != 0 && space.f_favail == 0 => Trouble::NoSpace,

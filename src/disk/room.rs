@@ -14,7 +14,7 @@ use crate::error::{Error, Result, Trouble};
 pub(crate) const ROOM: &str = ".memdir";
 /// The name of the memories' root in the base directory.
 pub(crate) const MEMORIES: &str = "memories";
-const JOURNAL: &str = "journal.db";
+pub(super) const JOURNAL: &str = "journal.db";
 const STAGING: &str = "staging";
 const KEPT: &str = "kept";
 /// The room belongs to the machine, whatever the settings say of memories.

@@ -408,3 +408,15 @@ fn what_others_wrote_is_in_the_room_when_it_is_gone_from_the_memories() {
         }
     }
 }
+
+#[test]
+fn a_person_is_told_what_a_model_hears_as_an_input_output_error() {
+    for thing in [Thing::Fifo, Thing::Junk, Thing::Link] {
+        let dir = scratch();
+        thing.put(dir.path(), ".memdir");
+        let done =
+            feed(&mut memdir(dir.path(), ["call", "--dir", "."]), create("/memories/b", "").to_string());
+        assert_eq!(texts(&done), ["Error: The memory directory cannot be written: input/output error"]);
+        assert!(done.err.starts_with("warning: ") && done.err.contains(".memdir"), "{thing:?}: {}", done.err);
+    }
+}
