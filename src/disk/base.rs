@@ -76,7 +76,7 @@ impl Base {
         let room = Room::open(self.sandbox.base(), &self.path)?;
         // A root that is missing will be made in the base directory.
         let mount = match self.sandbox.root()? {
-            Some(root) => site::mount_id(&root)?,
+            Some(memories) => site::mount_id(&memories)?,
             None => site::mount_id(self.sandbox.base())?,
         };
         if mount != room.mount()? {
