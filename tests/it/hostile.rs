@@ -399,12 +399,12 @@ fn what_others_wrote_is_in_the_room_when_it_is_gone_from_the_memories() {
         }
         call(dir.path(), &ending);
         assert_eq!(fs::read_dir(&root).unwrap().count(), 0, "{ending:?}");
-        let room = walkdir::WalkDir::new(dir.path().join(".memdir")).into_iter().map(Result::unwrap);
-        let files = room.filter(|entry| entry.file_type().is_file());
+        let entries = walkdir::WalkDir::new(dir.path().join(".memdir")).into_iter().map(Result::unwrap);
+        let files = entries.filter(|entry| entry.file_type().is_file());
         let held: Vec<u8> = files.flat_map(|file| fs::read(file.path()).unwrap()).collect();
-        for n in 0..names.len() {
+        for (n, name) in names.iter().enumerate() {
             let is_held = memchr::memmem::find(&held, token(n).as_bytes()).is_some();
-            assert!(is_held, "{:?} {ending:?}", String::from_utf8_lossy(names[n]));
+            assert!(is_held, "{:?} {ending:?}", String::from_utf8_lossy(name));
         }
     }
 }
