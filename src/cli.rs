@@ -114,6 +114,8 @@ Examples:
 /// Runs the command that the process was started with.
 #[must_use]
 pub fn main() -> ExitCode {
+    // What is made is private, and never closed to its owner; modes from the settings are given after the fact.
+    rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
     let done = match Cli::try_parse() {
         Ok(cli) => run(cli.command),
         Err(wrong) => explain(&wrong),

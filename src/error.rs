@@ -77,6 +77,14 @@ pub enum Error {
         /// The path that was asked for.
         path: MemoryPath,
     },
+    /// The file is larger than what is read into memory.
+    #[error("`{path}` is too large to be read ({size} bytes)")]
+    TooLargeToRead {
+        /// The file.
+        path: MemoryPath,
+        /// Its length.
+        size: u64,
+    },
     /// Two edits of one change concern the same place, or one lies below the other.
     #[error("another edit of the same change concerns `{path}`, too")]
     Overlap {
@@ -218,6 +226,7 @@ impl Error {
             Self::Link { path } => Self::Link { path: path.clone() },
             Self::BelowFile { path, file } => Self::BelowFile { path: path.clone(), file: file.clone() },
             Self::Unsupported { path } => Self::Unsupported { path: path.clone() },
+            Self::TooLargeToRead { path, size } => Self::TooLargeToRead { path: path.clone(), size: *size },
             Self::Overlap { path } => Self::Overlap { path: path.clone() },
             Self::Write { why, doing, source } => {
                 Self::Write { why: *why, doing: doing.clone(), source: text(source) }

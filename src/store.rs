@@ -4,7 +4,7 @@
 //! only then answered. Readers take no lock.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, TryLockError};
 
 use camino::Utf8Path;
@@ -114,6 +114,8 @@ struct Core {
     clock: Box<dyn Fn() -> DateTime<Utc> + Send + Sync>,
     /// Changes that were published and not yet seen to the disk.
     unsynced: AtomicU64,
+    /// Whether something displaced could not be put away: then the lock is left as a crash leaves it, for recovery.
+    unsettled: AtomicBool,
     poison: Mutex<Option<Trouble>>,
     warning: Mutex<Option<Error>>,
 }
@@ -166,6 +168,14 @@ impl Core {
         *lock(&self.warning) = Some(error.again());
     }
 
+    fn is_unsettled(&self) -> bool {
+        self.unsettled.load(Ordering::Relaxed)
+    }
+
+    fn set_unsettled(&self, is_unsettled: bool) {
+        self.unsettled.store(is_unsettled, Ordering::Relaxed);
+    }
+
     fn unsynced(&self) -> u64 {
         self.unsynced.load(Ordering::Relaxed)
     }
@@ -182,7 +192,12 @@ impl Core {
     fn refine(&self, error: Error) -> Error {
         match error {
             Error::Write { why: Trouble::Io, doing, source } => {
-                Error::Write { why: self.base.trouble(), doing, source }
+                let why = self.base.trouble();
+                let error = Error::Write { why, doing, source };
+                if why == Trouble::Io {
+                    self.warn(&error);
+                }
+                error
             }
             Error::Write { why: Trouble::SyncFailed, .. } => {
                 self.poison(&error);
@@ -254,7 +269,7 @@ impl Builder {
     /// [`Error::Settings`], [`Error::NoStore`], or what the disk says.
     pub fn open(self) -> Result<Store> {
         let no_store = || Error::NoStore { base: self.base.display().to_string() };
-        let base = match Base::open(&self.base, self.backend)? {
+        let mut base = match Base::open(&self.base, self.backend)? {
             Some(base) => base,
             None if self.create => {
                 Base::make(&self.base, Settings::default().dir_mode)?;
@@ -267,6 +282,8 @@ impl Builder {
             (None, Some(text)) => Settings::parse(&text)?,
             (None, None) => Settings::default(),
         };
+        let largest = settings.file_limit.max(settings.image_limit);
+        base.sandbox.most_read = base.sandbox.most_read.max(largest);
         if !base.is_store() {
             if !self.create {
                 return Err(Error::NoStore { base: self.base.display().to_string() });
@@ -280,6 +297,7 @@ impl Builder {
             actor: self.actor,
             clock: self.clock,
             unsynced: AtomicU64::new(0),
+            unsettled: AtomicBool::new(false),
             poison: Mutex::new(None),
             warning: Mutex::new(None),
         };

@@ -1,6 +1,7 @@
 //! The base directory of a store: opened once, everything else is found by its handle.
 
 use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -9,12 +10,15 @@ use rustix::io::Errno;
 
 use super::lock::{self, LOCK};
 use super::mark::Marked;
-use super::room::{MEMORIES, ROOM, Room, sync_directory, syncable};
+use super::room::{JOURNAL, MEMORIES, ROOM, Room, sync_directory, syncable};
 use super::sandbox::{Backend, Sandbox};
 use super::site::{self, Site};
 use super::stat::permissions;
 use crate::error::{Error, Result, Trouble};
 use crate::fail;
+
+/// No file beside the memories is larger.
+const SIDE_BYTES: u64 = 1 << 20;
 
 /// An open base directory.
 #[derive(Debug)]
@@ -70,9 +74,12 @@ impl Base {
     pub(crate) fn room(&self, allow_fuse: bool) -> Result<Room> {
         site::refuse_network(self.sandbox.base(), allow_fuse)?;
         let room = Room::open(self.sandbox.base(), &self.path)?;
-        if let Some(root) = self.sandbox.root()?
-            && site::mount_id(&root)? != room.mount()?
-        {
+        // A root that is missing will be made in the base directory.
+        let mount = match self.sandbox.root()? {
+            Some(memories) => site::mount_id(&memories)?,
+            None => site::mount_id(self.sandbox.base())?,
+        };
+        if mount != room.mount()? {
             return Err(Error::Write { why: Trouble::Split, doing: "open the store".into(), source: None });
         }
         Ok(room)
@@ -81,7 +88,7 @@ impl Base {
     /// What the last writer left in the lock file.
     pub(crate) fn marked(&self) -> Marked {
         if self.mark.get().is_none() {
-            let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+            let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
             if let Ok(file) =
                 rustix::fs::openat(self.sandbox.base(), format!("{ROOM}/{LOCK}"), flags, Mode::empty())
             {
@@ -112,26 +119,44 @@ impl Base {
         Ok(true)
     }
 
+    /// Removes a `memories/` that was made for a change that is not made after all, unless something is in it by now.
+    pub(crate) fn unmake_root(&self) {
+        let _ = rustix::fs::unlinkat(self.sandbox.base(), MEMORIES, AtFlags::REMOVEDIR);
+    }
+
     /// The text of a file beside the memories, such as `memdir.toml`; `None` when there is none.
     pub(crate) fn side_file(&self, name: &str) -> Result<Option<String>> {
-        match std::fs::read_to_string(self.path.join(name)) {
-            Ok(text) => Ok(Some(text)),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(e) => Err(Error::read(format!("read {name}"), e)),
+        let failed = |e: io::Error| Error::read(format!("read {name}"), e);
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let file = match rustix::fs::openat(self.sandbox.base(), name, flags, Mode::empty()) {
+            Ok(fd) => File::from(fd),
+            Err(Errno::NOENT) => return Ok(None),
+            Err(e) => return Err(failed(e.into())),
+        };
+        // A FIFO must not hang anything, and nothing that is no settings file fill the memory.
+        let metadata = file.metadata().map_err(failed)?;
+        if !metadata.is_file() || metadata.len() > SIDE_BYTES {
+            return Err(failed(io::Error::other("it is no regular file of at most 1 MiB")));
         }
+        let mut text = String::new();
+        file.take(SIDE_BYTES).read_to_string(&mut text).map_err(failed)?;
+        Ok(Some(text))
     }
 
     /// What is wrong with the disk, where the database could not say it well.
     pub(crate) fn trouble(&self) -> Trouble {
         let base = self.sandbox.base();
-        let room = format!("{ROOM}/.");
-        let name =
-            if rustix::fs::statat(base, &room, AtFlags::empty()).is_ok() { room.as_str() } else { "." };
         if let Err(e) = rustix::io::fcntl_dupfd_cloexec(base, 0) {
             return Trouble::of(&e.into());
         }
-        if let Err(e) = rustix::fs::accessat(base, name, rustix::fs::Access::WRITE_OK, AtFlags::EACCESS) {
-            return Trouble::of(&e.into());
+        let room = format!("{ROOM}/.");
+        let has_room = rustix::fs::statat(base, &room, AtFlags::empty()).is_ok();
+        let journal = format!("{ROOM}/{JOURNAL}");
+        for name in [if has_room { &room } else { "." }, &journal] {
+            match rustix::fs::accessat(base, name, rustix::fs::Access::WRITE_OK, AtFlags::EACCESS) {
+                Ok(()) | Err(Errno::NOENT | Errno::NOTDIR) => {}
+                Err(e) => return Trouble::of(&e.into()),
+            }
         }
         match rustix::fs::fstatvfs(base) {
             Ok(space) if space.f_bavail == 0 || space.f_files != 0 && space.f_favail == 0 => Trouble::NoSpace,

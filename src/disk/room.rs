@@ -15,7 +15,7 @@ use crate::fail;
 pub(crate) const ROOM: &str = ".memdir";
 /// The name of the memories' root in the base directory.
 pub(crate) const MEMORIES: &str = "memories";
-const JOURNAL: &str = "journal.db";
+pub(super) const JOURNAL: &str = "journal.db";
 const STAGING: &str = "staging";
 const KEPT: &str = "kept";
 /// The room belongs to the machine, whatever the settings say of memories.
@@ -62,6 +62,21 @@ impl Room {
     /// The inode of the journal's file; `None` when it is missing.
     pub(crate) fn journal_inode(&self) -> Option<u64> {
         inode(&self.dir, JOURNAL)
+    }
+
+    /// Refuses a journal that is a link or anything else but regular files: SQLite would write wherever a link leads.
+    pub(crate) fn check_journal(&self) -> Result<()> {
+        for suffix in ["", "-wal", "-shm"] {
+            let name = format!("{JOURNAL}{suffix}");
+            match rustix::fs::statat(&self.dir, &name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile => {
+                    let doing = format!("open .memdir/{name}, which is no regular file");
+                    return Err(Error::Write { why: Trouble::Journal, doing, source: None });
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// Whether this is still the room that `base` holds: somebody may have removed it, and another process made a new one.

@@ -47,7 +47,12 @@ pub(crate) struct Sandbox {
     home: Mount,
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "there is no other way"))]
     walks: AtomicBool,
+    /// Bytes of a file that are read at most: memory is finite, and a file may be sparse.
+    pub(crate) most_read: u64,
 }
+
+/// Unless the settings allow larger files.
+const MOST_READ: u64 = 512 << 20;
 
 /// A regular file, open for reading.
 #[derive(Debug)]
@@ -84,9 +89,6 @@ const FILE: OFlags = OFlags::RDONLY
 #[cfg(target_os = "linux")]
 const STEP: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Files of more bytes are not read: a hole of a terabyte is quickly made.
-const LARGEST: u64 = 256 << 20;
-
 /// How often a lookup is tried again that others disturb.
 #[cfg(target_os = "linux")]
 const TRIES: usize = 16;
@@ -96,7 +98,7 @@ impl Sandbox {
     pub(crate) fn new(base: OwnedFd, backend: Backend) -> Result<Self> {
         let home = stat::of(base.as_fd()).map_err(|e| Error::read("look at the base directory", e))?.mount;
         let walks = backend == Backend::Walk;
-        Ok(Self { base, home, walks: walks.into() })
+        Ok(Self { base, home, walks: walks.into(), most_read: MOST_READ })
     }
 
     /// The base directory.
@@ -170,9 +172,18 @@ impl Sandbox {
     /// A file's content with the stamp that it had before it was read.
     pub(crate) fn read_stamped(&self, path: &MemoryPath) -> Looked<(Bytes, Stamp)> {
         match self.open_file(path)? {
-            Ok(open) => Ok(Ok((open.read().map_err(|e| failed("read", path, e))?, open.stamp))),
+            Ok(open) => Ok(Ok((self.read_whole(&open, path)?, open.stamp))),
             Err(look) => Ok(Err(look)),
         }
+    }
+
+    /// All bytes of an open file, unless it is too large for that.
+    pub(crate) fn read_whole(&self, open: &OpenFile, path: &MemoryPath) -> Result<Bytes> {
+        let size = open.stamp.size;
+        if size > self.most_read {
+            return Err(Error::TooLargeToRead { path: path.clone(), size });
+        }
+        open.read().map_err(|e| failed("read", path, e))
     }
 
     /// Where a path's last segment lives; a link, or a file, on the way is only named.
@@ -295,9 +306,6 @@ impl OpenFile {
     /// One byte more is asked for than it has, so that the answer tells in one call that this was the end. It can be read
     /// again: the position of the file is not used.
     pub(crate) fn read(&self) -> io::Result<Bytes> {
-        if self.stamp.size > LARGEST {
-            return Err(io::Errno::FBIG);
-        }
         let mut bytes = Vec::new();
         let mut room =
             usize::try_from(self.stamp.size).ok().and_then(|n| n.checked_add(1)).ok_or(io::Errno::NOMEM)?;

@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, Uid, XattrFlags};
 use rustix::io::Errno;
+use rustix::path::Arg;
 
 use super::names::{names, open_dir};
 use super::room::Room;
@@ -131,16 +132,17 @@ impl Room {
         self.keep_from(self.staging.as_fd(), &name, id)
     }
 
-    /// Moves a file to `kept/{id}`; one that is kept under this name already stays, and the other goes.
+    /// Moves a file to `kept/{id}`, or `kept/{id}-2` and so on where another one has that name.
     pub(crate) fn keep_from(&self, dir: BorrowedFd<'_>, name: &CStr, id: &str) -> Result<()> {
         fail::step();
-        let name = name.to_str().unwrap_or_default();
-        match move_once(dir, name, self.kept.as_fd(), id) {
-            Ok(()) => Ok(()),
-            Err(Errno::EXIST) => rustix::fs::unlinkat(dir, name, AtFlags::empty())
-                .map_err(|e| Error::write("remove a file that is kept", e)),
-            Err(e) => Err(Error::write("keep a file", e)),
+        // Names that are not UTF-8 can be one path in the history, and so one version.
+        for target in std::iter::once(id.to_owned()).chain((2..).map(|n: u64| format!("{id}-{n}"))) {
+            match move_once(dir, name, self.kept.as_fd(), &*target) {
+                Err(Errno::EXIST) => {}
+                moved => return moved.map_err(|e| Error::write("keep a file", e)),
+            }
         }
+        unreachable!("there are fewer files than names")
     }
 
     fn clear(&self, name: &str) -> Result<()> {
@@ -191,7 +193,12 @@ pub(crate) fn move_to_free(
     Ok(())
 }
 
-fn move_once(from: BorrowedFd<'_>, name: &str, to: BorrowedFd<'_>, target: &str) -> Result<(), Errno> {
+fn move_once(
+    from: BorrowedFd<'_>,
+    name: impl Arg + Copy,
+    to: BorrowedFd<'_>,
+    target: impl Arg + Copy,
+) -> Result<(), Errno> {
     match rustix::fs::renameat_with(from, name, to, target, RenameFlags::NOREPLACE) {
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
             match rustix::fs::linkat(from, name, to, target, AtFlags::empty()) {
@@ -204,23 +211,26 @@ fn move_once(from: BorrowedFd<'_>, name: &str, to: BorrowedFd<'_>, target: &str)
                 answer => answer,
             }
         }
-        Err(Errno::XDEV) => move_entries(from, name, to, target),
+        Err(Errno::XDEV) => move_entries(from, &name.into_c_str()?, to, &target.into_c_str()?),
         answer => answer,
     }
 }
 
-/// Moves a directory that cannot be renamed (a lower one of an overlay): its entries, one by one.
-fn move_entries(from: BorrowedFd<'_>, name: &str, to: BorrowedFd<'_>, target: &str) -> Result<(), Errno> {
-    let c_name = std::ffi::CString::new(name).map_err(|_| Errno::INVAL)?;
+/// Moves a directory that cannot be renamed (a lower one of an overlay): its entries, one by one. Where that fails, what
+/// was moved goes back.
+fn move_entries(from: BorrowedFd<'_>, name: &CStr, to: BorrowedFd<'_>, target: &CStr) -> Result<(), Errno> {
     let home = stat::of(from)?.mount;
-    let source = open_dir(from, &c_name, home)?;
+    let source = open_dir(from, name, home)?;
     let mode = permissions(stat::of(source.as_fd())?.stamp.mode);
     rustix::fs::mkdirat(to, target, Mode::RWXU)?;
-    let c_target = std::ffi::CString::new(target).map_err(|_| Errno::INVAL)?;
-    let destination = open_dir(to, &c_target, home)?;
-    rustix::fs::fchmod(&destination, mode)?;
-    merge_into(source.as_fd(), destination.as_fd())?;
-    rustix::fs::unlinkat(from, name, AtFlags::REMOVEDIR)
+    let move_all = || {
+        let destination = open_dir(to, target, home)?;
+        rustix::fs::fchmod(&destination, mode)?;
+        let moved = merge_into(source.as_fd(), destination.as_fd())
+            .and_then(|()| rustix::fs::unlinkat(from, name, AtFlags::REMOVEDIR));
+        moved.inspect_err(|_| _ = merge_into(destination.as_fd(), source.as_fd()))
+    };
+    move_all().inspect_err(|_| _ = rustix::fs::unlinkat(to, target, AtFlags::REMOVEDIR))
 }
 
 /// Moves all entries of one directory to another, into directories that are there already.
@@ -235,8 +245,7 @@ fn merge_into(source: BorrowedFd<'_>, destination: BorrowedFd<'_>) -> Result<(),
     let home = stat::of(source)?.mount;
     for (name, _) in names(source)? {
         fail::step();
-        let text = name.to_str().map_err(|_| Errno::ILSEQ)?;
-        match move_once(source, text, destination, text) {
+        match move_once(source, &*name, destination, &*name) {
             Err(Errno::EXIST) => {
                 let (inner, outer) = (open_dir(source, &name, home), open_dir(destination, &name, home));
                 match (inner, outer) {

@@ -148,9 +148,10 @@ impl<'s, 'a> Batch<'s, 'a> {
         for path in edits.iter().flat_map(Edit::paths) {
             self.session.core.admit(path)?;
         }
+        let mut is_root_new = false;
         let mut planned = Vec::with_capacity(edits.len());
         for edit in edits {
-            let place = match self.place(&edit) {
+            let place = match self.place(&edit, &mut is_root_new) {
                 Ok(place) => place,
                 // Perhaps only until what is pending is published: a file that goes makes way for a directory.
                 Err(_) if !self.slots.is_empty() => return Ok(Offer::NotNow),
@@ -171,6 +172,9 @@ impl<'s, 'a> Batch<'s, 'a> {
             for name in &addition.staged {
                 let _ = self.session.room.discard(name);
             }
+            if is_root_new {
+                self.session.base().unmake_root();
+            }
             if self.is_full {
                 self.slots = Slots::default();
             }
@@ -186,12 +190,12 @@ impl<'s, 'a> Batch<'s, 'a> {
     }
 
     /// Where an edit will be made. `memories` is made for it when it is gone.
-    fn place(&mut self, edit: &Edit) -> Result<Place> {
+    fn place(&mut self, edit: &Edit, is_root_new: &mut bool) -> Result<Place> {
         let path = edit.paths()[0];
         let place = self.session.place(path)?;
         let is_root_gone = place.missing.len() > path.depth() - 1;
         if is_root_gone && matches!(edit, Edit::Write { .. }) {
-            self.session.make_root()?;
+            *is_root_new |= self.session.make_root()?;
             return self.session.place(path);
         }
         Ok(place)

@@ -70,8 +70,10 @@ impl Batch<'_, '_> {
         let failed = publish(session, &mut acts, &accepted, &committed.own);
         session.core.count_unsynced(accepted.len() as u64);
         if let Err(error) = dispose(session, &acts, &committed.all) {
-            // The changes are durable and visible; what could not be put away is swept later.
+            // The changes are durable and visible; what could not be put away is seen to by recovery, while the log still
+            // tells what it is.
             session.core.warn(&session.refine(error));
+            session.core.set_unsettled(true);
         }
         for (i, accepted) in accepted.iter().enumerate() {
             let failure =

@@ -247,12 +247,18 @@ impl Slot {
 
 impl Take {
     fn publish(&mut self, session: &Session<'_>) -> Result<()> {
-        let Place { dir, name, stamp, .. } = &self.place;
+        let Place { dir, name, stamp, look, .. } = &self.place;
         let staged = staged_old(self.staged);
         session.room.take(dir, name, &staged).map_err(|e| failed("remove", &self.path, e))?;
         self.is_published = true;
-        // What was looked at is what must have gone: anything else came here since, and the withdrawal puts it back.
-        if inode(session.room.seen(&staged).map(|seen| seen.1)) != inode(*stamp) {
+        // What was looked at is what must have gone: anything else came here since, and the withdrawal puts it back. (Of
+        // a directory that went entry by entry another arrives.)
+        let seen = session.room.seen(&staged);
+        let is_right = match look {
+            Look::Directory => seen.is_some_and(|seen| seen.0 == Kind::Directory),
+            _ => inode(seen.map(|seen| seen.1)) == inode(*stamp),
+        };
+        if !is_right {
             return Err(Error::Missing { path: self.path.clone() });
         }
         Ok(())
@@ -356,6 +362,8 @@ fn failed(verb: &str, path: &MemoryPath, error: io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::AlreadyExists => Error::Exists { path: path.clone() },
         io::ErrorKind::NotFound => Error::Missing { path: path.clone() },
+        // Something is mounted there.
+        io::ErrorKind::ResourceBusy => Error::Unsupported { path: path.clone() },
         _ => Error::write(format!("{verb} {path}"), error),
     }
 }

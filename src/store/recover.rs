@@ -401,7 +401,7 @@ fn sweep(session: &mut Session<'_>, touched: &Touched) -> Result<()> {
         match path {
             Some(path) => put_away(session, &name, &path, touched.files.get(&path).unwrap_or(&nothing))?,
             // Of a change that was never committed.
-            None => session.room.discard(&name)?,
+            None => discard(session, &name),
         }
     }
     Ok(())
@@ -435,7 +435,16 @@ fn put_away(session: &mut Session<'_>, name: &str, path: &str, memories: &BTreeS
         })?;
     }
     record(session, By::Outside, &steps)?;
-    session.room.discard(name)
+    discard(session, name);
+    Ok(())
+}
+
+/// Removes `staging/{name}`, in which nothing is that is nowhere else. What cannot be removed, such as an immutable file,
+/// is in nobody's way.
+fn discard(session: &Session<'_>, name: &str) {
+    if let Err(error) = session.room.discard(name) {
+        session.core.warn(&error);
+    }
 }
 
 /// The name in `kept/` for a file that is about to go; `None` when its bytes are in the journal, or in `steps`.

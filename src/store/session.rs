@@ -70,7 +70,9 @@ impl Engine {
             return self.enter(core, patience, work);
         }
         let mark = room.locks.mark();
-        let is_due = mark.as_ref().is_none_or(|mark| core.is_due(mark));
+        // What lies in `staging/` when a process comes is a leftover, of one that could not clear up.
+        let is_due = mark.as_ref().is_none_or(|mark| core.is_due(mark))
+            || self.journal.is_none() && !room.staged()?.is_empty();
         let pid = std::process::id();
         // Until all is mended the old site stays in the mark, so that readers know to wait.
         let busy = match &mark {
@@ -92,8 +94,9 @@ impl Engine {
         let published = session.journal.last_change().map_err(|e| core.refine(e))?;
         let busy = Mark { site: core.base.site.clone(), published, ..busy };
         held.write_mark(&busy)?;
+        core.set_unsettled(false);
         let result = work(&mut session);
-        if core.poisoned().is_none() {
+        if core.poisoned().is_none() && !core.is_unsettled() {
             let published = session.journal.last_change().map_err(|e| core.refine(e))?;
             held.write_mark(&Mark { published, idle: true, ..busy })?;
         }
@@ -127,6 +130,7 @@ impl Engine {
 fn open_journal(core: &Core, room: &Room, is_new: bool) -> Result<OpenJournal> {
     let site = &core.base.site;
     let run = Run { boot: site.boot.clone(), mount: site.mount };
+    room.check_journal().map_err(|error| core.refine(error))?;
     let path = room.journal_path();
     let journal = Journal::open(Path::new(&path), &run).map_err(|error| core.refine(error))?;
     if is_new {
@@ -148,10 +152,10 @@ impl Session<'_> {
         }
     }
 
-    /// Makes `memories` when it is gone, and records first that all that was in it went with it.
-    pub(super) fn make_root(&mut self) -> Result<()> {
+    /// Makes `memories` when it is gone, and records first that all that was in it went with it; whether it was gone.
+    pub(super) fn make_root(&mut self) -> Result<bool> {
         if self.base().sandbox.root()?.is_some() {
-            return Ok(());
+            return Ok(false);
         }
         let gone = self.journal.heads_below("")?;
         if !gone.is_empty() {
@@ -160,7 +164,7 @@ impl Session<'_> {
             self.journal
                 .commit(self.core.now(), &[Record { by: By::Outside, reason: None, steps: &steps }])?;
         }
-        self.base().make_root(self.core.settings.dir_mode).map(drop)
+        self.base().make_root(self.core.settings.dir_mode)
     }
 
     /// Reads a regular file that is to be removed; `None` when it is none any more.
@@ -198,6 +202,7 @@ impl Session<'_> {
     /// Syncs what was published, and moves the watermark, once there is much of it.
     pub(super) fn sync_if_much(&mut self) {
         if self.core.unsynced() >= MUCH
+            && !self.core.is_unsettled()
             && let Err(error) = sync::sync(self)
         {
             // Only a sync that failed ends anything.

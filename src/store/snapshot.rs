@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::batch::Slots;
 use super::publish::Pending;
 use crate::disk::{Base, Extent, Found, Look, OpenFile};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::path::MemoryPath;
 use crate::text::Bytes;
 
@@ -41,7 +41,7 @@ impl<'a> Snapshot<'a> {
     /// What stands at a path.
     ///
     /// # Errors
-    /// [`Error::Read`] when the disk refuses.
+    /// [`Error::Read`](crate::Error::Read) when the disk refuses.
     pub fn look(&mut self, path: &MemoryPath) -> Result<Look> {
         match self.pending(path) {
             Some(Ok(bytes)) => Ok(Look::File { size: bytes.len() as u64 }),
@@ -53,7 +53,7 @@ impl<'a> Snapshot<'a> {
     /// The whole content of a file.
     ///
     /// # Errors
-    /// [`Error::Read`] when the disk refuses.
+    /// [`Error::Read`](crate::Error::Read) when the disk refuses.
     pub fn read(&mut self, path: &MemoryPath) -> Result<Found> {
         match self.pending(path) {
             Some(Ok(bytes)) => return Ok(Found::File(bytes)),
@@ -65,7 +65,7 @@ impl<'a> Snapshot<'a> {
         }
         match self.base.sandbox.open_file(path)? {
             Ok(open) => {
-                let bytes = open.read().map_err(|e| Error::read(format!("read {path}"), e))?;
+                let bytes = self.base.sandbox.read_whole(&open, path)?;
                 self.read.insert(path.clone(), ReadFile { open, bytes: Arc::clone(&bytes) });
                 Ok(Found::File(bytes))
             }
@@ -76,7 +76,7 @@ impl<'a> Snapshot<'a> {
     /// How far the names below a directory reach.
     ///
     /// # Errors
-    /// [`Error::Read`] when the disk refuses.
+    /// [`Error::Read`](crate::Error::Read) when the disk refuses.
     pub fn extent(&mut self, path: &MemoryPath) -> Result<Extent> {
         self.is_partial |= !self.slots.is_empty();
         self.base.sandbox.extent(path)

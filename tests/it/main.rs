@@ -3,7 +3,14 @@
 
 #[cfg(feature = "cli")]
 mod cli;
+#[cfg(feature = "cli")]
+mod concurrency;
 mod floors;
+#[cfg(feature = "cli")]
+mod hostile;
+#[cfg(feature = "cli")]
+mod kill;
+mod model;
 #[cfg(feature = "cli")]
 mod process;
 #[cfg(feature = "cli")]

@@ -205,6 +205,9 @@ pub(super) fn refused(error: &Error, command: Command, paths: &[&Named]) -> Stri
         Error::Link { path } => link(&shown(path)),
         Error::BelowFile { path, file } => below_file(&shown(path), file),
         Error::Unsupported { path } => unsupported(&shown(path)),
+        Error::TooLargeToRead { path, size } => {
+            format!("Error: The file {} is too large to read ({})", shown(path), human_size(*size))
+        }
         Error::Write { why, .. } => format!("Error: The memory directory cannot be written: {why}"),
         Error::Read { why, .. } => {
             format!("Error: The memory directory cannot be read: {}", read_trouble(*why))
