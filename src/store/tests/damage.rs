@@ -376,3 +376,39 @@ fn a_read_only_disk_is_read_and_a_change_says_why_not() {
     drop(store);
     world.check(&[]);
 }
+
+/// SQLite removes the log of a database that it closes: not of the one that took its place.
+#[test]
+fn who_closes_a_journal_that_was_replaced_leaves_the_new_one_alone() {
+    let world = world();
+    let (old, new) = (world.open(), world.open());
+    append(&old, "1.md", "old\n").unwrap();
+    for end in ["", "-wal", "-shm"] {
+        std::fs::remove_file(world.room(&format!("journal.db{end}"))).unwrap();
+    }
+    append(&new, "1.md", "new\n").unwrap();
+    kill(old);
+    let log = std::fs::metadata(world.room("journal.db-wal")).unwrap();
+    assert!(log.len() > 0);
+    let store = world.open();
+    assert_eq!(look(&store, |session| session.journal.heads_below("").unwrap().len()), 1);
+    drop((new, store));
+    world.check(&[]);
+}
+
+/// Where files cannot be exchanged the displaced one has a name of its own for a moment.
+#[test]
+fn a_file_put_aside_for_want_of_an_exchange_is_looked_at_too() {
+    let world = World::new();
+    let store = world.open();
+    put(&store, "a.md", "a\n").unwrap();
+    std::fs::write(world.file("a.md"), b"\xff binary").unwrap();
+    put(&store, "a.md", "text\n").unwrap();
+    drop(store);
+    std::fs::remove_dir_all(world.room("kept")).unwrap();
+    let staged = look(&world.open(), |session| session.journal.last_version().unwrap()) - 1;
+    std::fs::write(world.room(&format!("staging/new-{staged}-aside")), b"\xff binary").unwrap();
+    world.reboot();
+    let store = world.check(&[]);
+    world.assert_not_lost(&store, b"\xff binary");
+}

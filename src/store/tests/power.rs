@@ -3,7 +3,9 @@
 
 use std::os::unix::fs::MetadataExt as _;
 
+use super::crash::{Failures, mend};
 use super::*;
+use crate::fail;
 
 /// One power cut.
 struct Cut {
@@ -402,20 +404,19 @@ fn cuts() -> Vec<Cut> {
     ]
 }
 
-#[test]
-fn what_a_power_cut_takes_is_put_back_and_what_a_person_did_stays() {
-    let mut failures = Vec::new();
-    for case in cuts() {
+impl Cut {
+    /// A world after the power cut, and the files that are to be in it.
+    fn world(&self) -> (World, BTreeMap<String, Vec<u8>>) {
         let world = World::new();
         let store = world.open();
-        (case.synced)(&store);
+        (self.synced)(&store);
         drop(store);
         let store = world.open();
-        (case.published)(&store);
+        (self.published)(&store);
         let mut right = files(&world.tree());
         kill(store);
-        (case.finds)(&world);
-        for (at, bytes) in case.differs {
+        (self.finds)(&world);
+        for (at, bytes) in self.differs {
             match bytes {
                 Some(bytes) => drop(right.insert((*at).to_owned(), bytes.to_vec())),
                 None => drop(right.remove(*at)),
@@ -423,26 +424,51 @@ fn what_a_power_cut_takes_is_put_back_and_what_a_person_did_stays() {
             right.retain(|file, _| file == at || !at.starts_with(&format!("{file}/")));
         }
         world.reboot();
-        let verdict = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            let lagging: &[&str] = if case.outside.is_empty() { &["a.md"] } else { &[] };
-            let store = world.check(lagging);
-            assert_eq!(files(&world.tree()), right, "{}", case.name);
-            assert_eq!(look(&store, |session| session.journal.outside()), case.outside, "{}", case.name);
-            let is_unread_dir = |tree: &Tree| tree.keys().any(|at| at.contains("empty"));
-            assert!(
-                case.name.contains("person") || !is_unread_dir(&world.tree()),
-                "an empty directory stays"
-            );
-            let mended = world.tree();
-            drop(store);
-            drop(world.check(lagging));
-            assert_eq!(world.tree(), mended, "{}: not at rest", case.name);
-        }));
-        if verdict.is_err() {
-            failures.push(case.name);
+        (world, right)
+    }
+
+    fn check(&self, world: &World, right: &BTreeMap<String, Vec<u8>>) {
+        let lagging: &[&str] = if self.outside.is_empty() { &["a.md"] } else { &[] };
+        let store = world.check(lagging);
+        let tree = world.tree();
+        assert_eq!(files(&tree), *right, "{}", self.name);
+        assert_eq!(look(&store, |session| session.journal.outside()), self.outside, "{}", self.name);
+        let is_stray = |at: &String| at.contains("empty");
+        assert!(self.name.contains("person") || !tree.keys().any(is_stray), "an empty directory stays");
+        drop(store);
+        drop(world.check(lagging));
+        assert_eq!(world.tree(), tree, "{}: not at rest", self.name);
+    }
+}
+
+#[test]
+fn what_a_power_cut_takes_is_put_back_and_what_a_person_did_stays() {
+    let mut failures = Failures::default();
+    for case in cuts() {
+        let (world, right) = case.world();
+        failures.note(case.name, &"", || case.check(&world, &right));
+    }
+    failures.assert_none();
+}
+
+/// With `MEMDIR_LONG` at every step, and not at every fifth.
+#[test]
+fn recovery_from_a_power_cut_may_be_cut_short_itself() {
+    let mut failures = Failures::default();
+    let stride = if is_long() { 1 } else { 5 };
+    for (i, case) in cuts().iter().enumerate() {
+        for step in (i % stride..).step_by(stride) {
+            let (world, right) = case.world();
+            fail::crash_after(step);
+            mend(&world);
+            let is_over = fail::survive();
+            failures.note(case.name, &step, || case.check(&world, &right));
+            if is_over {
+                break;
+            }
         }
     }
-    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    failures.assert_none();
 }
 
 fn files(tree: &Tree) -> BTreeMap<String, Vec<u8>> {
