@@ -367,7 +367,7 @@ fn a_crash_at_any_step_leaves_the_old_state_or_the_new_one() {
             if is_over {
                 break;
             }
-            let stride = if is_long() { 1 } else { 7 };
+            let stride = if is_long() { 1 } else { 13 };
             for again in (step % stride..).step_by(stride) {
                 let world = scenario.world();
                 fail::crash_after(step);
@@ -423,10 +423,10 @@ fn spawn(scenario: usize, step: &str, world: &World) -> bool {
         .success()
 }
 
-/// With `MEMDIR_LONG` at every step, and not at every fifth.
+/// With `MEMDIR_LONG` at every step, and not at every seventh.
 #[test]
 fn a_killed_process_leaves_the_old_state_or_the_new_one_to_another_process() {
-    let stride = if is_long() { 1 } else { 5 };
+    let stride = if is_long() { 1 } else { 7 };
     let mut failures = Failures::default();
     for (i, scenario) in SCENARIOS.iter().enumerate() {
         let states = scenario.states();

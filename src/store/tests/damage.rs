@@ -240,8 +240,8 @@ fn a_room_that_goes_while_its_lock_is_waited_for_is_made_again() {
         let thread = std::thread::spawn(move || put(&two, "1.md", "two\n").map(|()| two));
         // It has the turn once it waits for the lock.
         let turn = std::fs::File::open(world.room("turn")).unwrap();
-        while fs2::FileExt::try_lock_exclusive(&turn).is_ok() {
-            fs2::FileExt::unlock(&turn).unwrap();
+        while turn.try_lock().is_ok() {
+            turn.unlock().unwrap();
             std::thread::yield_now();
         }
         std::fs::remove_dir_all(world.base().join(".memdir")).unwrap();
