@@ -122,6 +122,8 @@ impl Journal {
     /// Where the file `staging/{name}` was to go, or came from; `None` when no change that was committed has one of this
     /// name. (`new-` and `old-` stand before the number of a step, `again-` before that of a memory.)
     pub(crate) fn path_of_staged(&self, name: &str) -> Result<Option<String>> {
+        // Where files cannot be exchanged, the displaced one is put aside for a moment.
+        let name = name.strip_suffix("-aside").unwrap_or(name);
         let sql = match name.rsplit_once('-').map(|(kind, _)| kind) {
             Some("again") => "SELECT path FROM memory WHERE n = ?1",
             Some("new") => {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, params};
 
-use super::{Journal, Run};
+use super::Journal;
 use crate::hash::Hash;
 
 impl Journal {
@@ -73,11 +73,6 @@ impl Journal {
     pub(crate) fn is_synchronous(&self) -> bool {
         self.one("PRAGMA synchronous", "ask").unwrap() == 2
     }
-}
-
-/// Opens a journal that no store has open.
-pub(crate) fn open_closed(path: &Path) -> Journal {
-    Journal::open(path, &Run { boot: "test".into(), mount: 0 }).unwrap()
 }
 
 /// Makes all that was published so far belong to another boot. No store may have the journal open.

@@ -321,23 +321,23 @@ fn put_aside(
         let Some(bytes) = session.read_open(open)? else { return Ok(false) };
         Ok(session.journal.head(path.as_str())?.is_some_and(|head| head.hash == Hash::of(&bytes)))
     };
-    let put_aside = || match kind {
-        Kind::File => match room.open_staged(name)? {
-            Ok(open) if !is_ours(path, &open)? => room.keep(name, &unknown_name(session)),
-            _ => room.discard(name),
-        },
-        _ => {
-            room.visit_staged(name, &mut |seen| match seen.what {
-                What::File => match seen.open()? {
-                    Ok(open) if !is_ours(&absorb::below(path, seen.path), &open)? => {
-                        room.keep_from(seen.dir, seen.name, &unknown_name(session))
-                    }
-                    _ => Ok(()),
-                },
-                _ => Ok(()),
-            })?;
-            room.discard(name)
+    let put_aside = || {
+        if kind == Kind::File {
+            return match room.open_staged(name)? {
+                Ok(open) if !is_ours(path, &open)? => room.keep(name, &unknown_name(session)),
+                _ => room.discard(name),
+            };
         }
+        room.visit_staged(name, &mut |seen| {
+            if seen.what == What::File
+                && let Ok(open) = seen.open()?
+                && !is_ours(&absorb::below(path, seen.path), &open)?
+            {
+                return room.keep_from(seen.dir, seen.name, &unknown_name(session));
+            }
+            Ok(())
+        })?;
+        room.discard(name)
     };
     put_aside().map_err(io::Error::other)
 }

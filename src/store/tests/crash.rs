@@ -199,6 +199,33 @@ const SCENARIOS: &[Scenario] = &[
         precious: &[b"a\n", b"d\n"],
     },
     Scenario {
+        name: "a batch that makes, removes and makes again",
+        before: seed,
+        outside: |w| w.write("b.md", BINARY),
+        changes: &[|s| {
+            type Decide = Box<dyn FnMut(&mut Snapshot<'_>) -> Result<(Vec<Edit>, ())> + Send>;
+            let write = |at: &'static str, text: &'static str| -> Decide {
+                Box::new(move |snapshot| {
+                    snapshot.read(&path(at))?;
+                    Ok((vec![Edit::Write { path: path(at), bytes: text.as_bytes().into() }], ()))
+                })
+            };
+            let remove = |at: &'static str| -> Decide {
+                Box::new(move |_| Ok((vec![Edit::Remove { path: path(at) }], ())))
+            };
+            let decisions = vec![
+                remove("a.md"),
+                write("a.md", "made again\n"),
+                write("new.md", "new\n"),
+                remove("new.md"),
+                write("b.md", "text\n"),
+                remove("b.md"),
+            ];
+            s.change_many(decisions).into_iter().for_each(|result| result.unwrap());
+        }],
+        precious: &[b"a\n", BINARY],
+    },
+    Scenario {
         name: "an edit over an edit from outside",
         before: seed,
         outside: |w| w.write("a.md", "a person's\n"),
@@ -279,7 +306,7 @@ impl Scenario {
 
     /// What outsiders changed and memdir has not looked at yet.
     fn lagging(&self, world: &World) -> Vec<&'static str> {
-        let paths = ["a.md", "d/f.md", "d/sub/f.md", "e/sub/f.md"];
+        let paths = ["a.md", "b.md", "d/f.md", "d/sub/f.md", "e/sub/f.md"];
         if std::ptr::fn_addr_eq(self.outside, NONE) {
             return Vec::new();
         }
@@ -293,7 +320,7 @@ impl Scenario {
 }
 
 /// Reads, as the first process after the crash does, and so lets everything be mended.
-fn mend(world: &World) {
+pub(super) fn mend(world: &World) {
     let mut store = None;
     let _ = catch_unwind(AssertUnwindSafe(|| {
         let store = store.insert(world.open());
@@ -309,16 +336,16 @@ fn close(store: Option<Store>) {
 
 /// What went wrong in a row of cases, each of which is tried whatever came of the others.
 #[derive(Default)]
-struct Failures(Vec<String>);
+pub(super) struct Failures(Vec<String>);
 
 impl Failures {
-    fn note(&mut self, name: &str, crash: &dyn std::fmt::Debug, case: impl FnOnce()) {
+    pub(super) fn note(&mut self, name: &str, crash: &dyn std::fmt::Debug, case: impl FnOnce()) {
         if catch_unwind(AssertUnwindSafe(case)).is_err() {
             self.0.push(format!("{name}: {crash:?}"));
         }
     }
 
-    fn assert_none(&self) {
+    pub(super) fn assert_none(&self) {
         assert!(
             self.0.is_empty(),
             "not right after a crash at step (and step of recovery):\n{}",
@@ -342,7 +369,7 @@ fn a_crash_at_any_step_leaves_the_old_state_or_the_new_one() {
             if is_over {
                 break;
             }
-            let stride = if is_long() { 1 } else { 7 };
+            let stride = if is_long() { 1 } else { 13 };
             for again in (step % stride..).step_by(stride) {
                 let world = scenario.world();
                 fail::crash_after(step);
@@ -398,10 +425,10 @@ fn spawn(scenario: usize, step: &str, world: &World) -> bool {
         .success()
 }
 
-/// With `MEMDIR_LONG` at every step, and not at every fifth.
+/// With `MEMDIR_LONG` at every step, and not at every seventh.
 #[test]
 fn a_killed_process_leaves_the_old_state_or_the_new_one_to_another_process() {
-    let stride = if is_long() { 1 } else { 5 };
+    let stride = if is_long() { 1 } else { 7 };
     let mut failures = Failures::default();
     for (i, scenario) in SCENARIOS.iter().enumerate() {
         let states = scenario.states();

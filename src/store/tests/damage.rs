@@ -29,7 +29,7 @@ fn is_journal(result: &Result<()>) -> bool {
 fn a_damaged_journal_is_said_to_be_and_the_files_are_still_there() {
     type Case = (&'static str, fn(&Path));
     let cases: &[Case] = &[
-        ("random bytes", |at| std::fs::write(at, [0x5a_u8; 50_000]).unwrap()),
+        ("random bytes", |at| std::fs::write(at, vec![0x5a; 50_000]).unwrap()),
         ("half of it", |at| {
             let file = std::fs::OpenOptions::new().write(true).open(at).unwrap();
             file.set_len(file.metadata().unwrap().len() / 8192 * 4096).unwrap();
@@ -236,18 +236,15 @@ fn a_room_that_goes_while_its_lock_is_waited_for_is_made_again() {
     let world = world();
     let (one, two) = (world.open(), world.open());
     put(&two, "1.md", "one\n").unwrap();
-    let thread = look(&one, |session| {
-        let inode = std::fs::metadata(world.room("turn")).unwrap();
+    let thread = look(&one, |_| {
         let thread = std::thread::spawn(move || put(&two, "1.md", "two\n").map(|()| two));
         // It has the turn once it waits for the lock.
         let turn = std::fs::File::open(world.room("turn")).unwrap();
-        while fs2::FileExt::try_lock_exclusive(&turn).is_ok() {
-            fs2::FileExt::unlock(&turn).unwrap();
+        while turn.try_lock().is_ok() {
+            turn.unlock().unwrap();
             std::thread::yield_now();
         }
-        drop(inode);
         std::fs::remove_dir_all(world.base().join(".memdir")).unwrap();
-        let _ = session;
         thread
     });
     let two = thread.join().unwrap().unwrap();
@@ -270,4 +267,148 @@ fn a_watermark_that_cannot_be_moved_ends_nothing() {
         put(&store, "a.md", format!("{n}\n")).unwrap();
     }
     assert!(store.take_warning().is_some());
+}
+
+/// A small file system of its own, where this user may mount one.
+struct Small(World);
+
+impl Small {
+    fn mount() -> Option<Self> {
+        let world = World::new();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=600k", "tmpfs"])
+            .arg(world.base())
+            .stderr(std::process::Stdio::null())
+            .status();
+        mounted.is_ok_and(|status| status.success()).then_some(Self(world))
+    }
+
+    fn remount(&self, how: &str) {
+        let status = Command::new("mount").args(["-o", how]).arg(self.0.base()).status().unwrap();
+        assert!(status.success());
+    }
+
+    /// Leaves no byte free.
+    fn fill(&self) {
+        let mut filler = std::fs::File::create(self.0.base().join("filler")).unwrap();
+        for size in [4096, 1] {
+            while filler.write_all(&vec![1; size]).is_ok() {}
+        }
+    }
+
+    fn empty(&self) {
+        std::fs::remove_file(self.0.base().join("filler")).unwrap();
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.0.base()).status();
+    }
+}
+
+fn is_no_space(result: &Result<()>) -> bool {
+    matches!(result, Err(Error::Write { why: Trouble::NoSpace, .. }))
+}
+
+#[test]
+fn a_full_disk_refuses_changes_and_forgets_none() {
+    let Some(small) = Small::mount() else { return };
+    let world = &small.0;
+    let store = world.open();
+    put(&store, "a.md", "a\n").unwrap();
+    put(&store, "d/b.md", "b\n").unwrap();
+    small.fill();
+    let before = world.tree();
+    for _ in 0..3 {
+        let result = put(&store, "a.md", "x\n".repeat(20_000));
+        assert!(is_no_space(&result), "{result:?}");
+        let result = put(&store, "x/new.md", "x\n".repeat(20_000));
+        assert!(is_no_space(&result), "{result:?}");
+        assert_eq!(world.tree(), before);
+    }
+    small.empty();
+    append(&store, "a.md", "more\n").unwrap();
+    drop(store);
+    world.check(&[]);
+}
+
+#[test]
+fn recovery_on_a_full_disk_waits_until_there_is_space() {
+    let Some(small) = Small::mount() else { return };
+    let world = &small.0;
+    let store = world.open();
+    put(&store, "a.md", "a\n").unwrap();
+    drop(store);
+    let store = world.open();
+    put(&store, "a.md", "b\n".repeat(5000)).unwrap();
+    put(&store, "x/new.md", "new\n".repeat(5000)).unwrap();
+    let right = world.tree();
+    kill(store);
+    std::fs::write(world.file("a.md"), "a\n").unwrap();
+    std::fs::remove_dir_all(world.file("x")).unwrap();
+    world.reboot();
+    small.fill();
+    let store = world.open();
+    assert_eq!(store.read(&path("a.md")).unwrap(), Found::File(b"a\n"[..].into()));
+    assert!(store.take_warning().is_some());
+    assert!(put(&store, "other.md", "x\n").is_err());
+    drop(store);
+    small.empty();
+    world.check(&[]);
+    assert_eq!(world.tree(), right);
+}
+
+#[test]
+fn a_read_only_disk_is_read_and_a_change_says_why_not() {
+    let Some(small) = Small::mount() else { return };
+    let world = &small.0;
+    let store = world.open();
+    put(&store, "a.md", "a\n").unwrap();
+    drop(store);
+    small.remount("remount,ro");
+    let store = world.open();
+    assert_eq!(store.read(&path("a.md")).unwrap(), Found::File(b"a\n"[..].into()));
+    let result = put(&store, "a.md", "x\n");
+    assert!(matches!(result, Err(Error::Write { why: Trouble::ReadOnly, .. })), "{result:?}");
+    small.remount("remount,rw");
+    append(&store, "a.md", "more\n").unwrap();
+    drop(store);
+    world.check(&[]);
+}
+
+/// SQLite removes the log of a database that it closes: not of the one that took its place.
+#[test]
+fn who_closes_a_journal_that_was_replaced_leaves_the_new_one_alone() {
+    let world = world();
+    let (old, new) = (world.open(), world.open());
+    append(&old, "1.md", "old\n").unwrap();
+    for end in ["", "-wal", "-shm"] {
+        std::fs::remove_file(world.room(&format!("journal.db{end}"))).unwrap();
+    }
+    append(&new, "1.md", "new\n").unwrap();
+    kill(old);
+    let log = std::fs::metadata(world.room("journal.db-wal")).unwrap();
+    assert!(log.len() > 0);
+    let store = world.open();
+    assert_eq!(look(&store, |session| session.journal.heads_below("").unwrap().len()), 1);
+    drop((new, store));
+    world.check(&[]);
+}
+
+/// Where files cannot be exchanged the displaced one has a name of its own for a moment.
+#[test]
+fn a_file_put_aside_for_want_of_an_exchange_is_looked_at_too() {
+    let world = World::new();
+    let store = world.open();
+    put(&store, "a.md", "a\n").unwrap();
+    std::fs::write(world.file("a.md"), b"\xff binary").unwrap();
+    put(&store, "a.md", "text\n").unwrap();
+    drop(store);
+    std::fs::remove_dir_all(world.room("kept")).unwrap();
+    let staged = look(&world.open(), |session| session.journal.last_version().unwrap()) - 1;
+    std::fs::write(world.room(&format!("staging/new-{staged}-aside")), b"\xff binary").unwrap();
+    world.reboot();
+    let store = world.check(&[]);
+    world.assert_not_lost(&store, b"\xff binary");
 }

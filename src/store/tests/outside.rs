@@ -168,13 +168,13 @@ fn has_link_or_special(tree: &Tree) -> bool {
     tree.values().any(|node| matches!(node, Node::Link(_) | Node::Special))
 }
 
-/// With `MEMDIR_LONG` at every step, and not at every third.
+/// With `MEMDIR_LONG` at every step, and not at every fourth.
 #[test]
 fn what_others_do_at_any_moment_of_a_change_is_not_lost() {
     let mut failures = Vec::new();
     for (change_name, place, change) in CHANGES {
         for (i, (meddling_name, meddle, theirs)) in MEDDLINGS.iter().enumerate() {
-            let stride = if is_long() { 1 } else { 3 };
+            let stride = if is_long() { 1 } else { 4 };
             for step in (i % stride..).step_by(stride) {
                 let world = World::new();
                 let store = world.open();
@@ -340,4 +340,35 @@ fn that_all_memories_are_gone_is_recorded_whatever_becomes_of_the_change_that_fi
     assert_eq!(look(&store, |session| session.journal.outside()), ["delete a.md", "delete d/f.md"]);
     drop(store);
     world.check(&[]);
+}
+
+/// What a change displaced stays in `staging/` when it could not be recorded, until a later recovery looks at it.
+#[test]
+fn a_displaced_edit_that_could_not_be_recorded_is_found_later() {
+    let mut displaced = 0;
+    for step in 0.. {
+        let world = World::new();
+        let store = world.open();
+        seed(&store);
+        drop(store);
+        let trigger = "CREATE TRIGGER refuse BEFORE INSERT ON change WHEN NEW.reason IS NOT NULL
+            BEGIN SELECT RAISE(ABORT, 'no'); END";
+        verify::forge(&world.room("journal.db"), trigger);
+        let store = world.open();
+        let at = world.file("a.md");
+        fail::interfere_after(step, move || std::fs::write(at, "theirs\n").unwrap());
+        append(&store, "a.md", "more\n").unwrap();
+        if fail::was_left_alone() {
+            break;
+        }
+        displaced += usize::from(store.take_warning().is_some());
+        put(&store, "b.md", "b\n").unwrap();
+        remove(&store, "d").unwrap();
+        drop(store);
+        verify::forge(&world.room("journal.db"), "DROP TRIGGER refuse");
+        world.reboot();
+        let store = world.check(&["a.md"]);
+        world.assert_not_lost(&store, b"theirs\n");
+    }
+    assert!(displaced > 0, "it was always recorded");
 }

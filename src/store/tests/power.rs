@@ -3,7 +3,9 @@
 
 use std::os::unix::fs::MetadataExt as _;
 
+use super::crash::{Failures, mend};
 use super::*;
+use crate::fail;
 
 /// One power cut.
 struct Cut {
@@ -12,8 +14,8 @@ struct Cut {
     synced: fn(&Store),
     /// Changes that were answered, and not synced.
     published: fn(&Store),
-    /// What the power cut, or a person after it, made of the disk.
-    cut: fn(&World),
+    /// What the next process finds: what the power cut, or a person after it, made of the disk.
+    finds: fn(&World),
     /// Where the disk ends up elsewhere than where it was before the cut: `None` for nothing there.
     differs: &'static [(&'static str, Option<&'static [u8]>)],
     /// What is in the history as somebody else's.
@@ -24,7 +26,7 @@ const MENDED: Cut = Cut {
     name: "",
     synced: |s| put(s, "a.md", "a\n").unwrap(),
     published: |_| (),
-    cut: |_| (),
+    finds: |_| (),
     differs: &[],
     outside: &[],
 };
@@ -61,6 +63,7 @@ fn is_the_removed_one(world: &World, at: &str) {
     verify::forge(&world.room("journal.db"), &sql);
 }
 
+#[allow(clippy::too_many_lines, reason = "it is a table")]
 fn cuts() -> Vec<Cut> {
     let make: fn(&Store) = |s| put(s, "new.md", "new\n").unwrap();
     let edit: fn(&Store) = |s| append(s, "a.md", "more\n").unwrap();
@@ -73,25 +76,25 @@ fn cuts() -> Vec<Cut> {
     let make_below: fn(&Store) = |s| put(s, "x/y/new.md", "new\n").unwrap();
     vec![
         Cut { name: "nothing happened", published: edit, ..MENDED },
-        Cut { name: "made: missing", published: make, cut: |w| unlink(w, "new.md"), ..MENDED },
-        Cut { name: "made: empty", published: make, cut: |w| w.write("new.md", ""), ..MENDED },
-        Cut { name: "made: zeros", published: make, cut: |w| w.write("new.md", [0; 4]), ..MENDED },
-        Cut { name: "made: truncated", published: make, cut: |w| w.write("new.md", "ne"), ..MENDED },
-        Cut { name: "edited: missing", published: edit, cut: |w| unlink(w, "a.md"), ..MENDED },
-        Cut { name: "edited: empty", published: edit, cut: |w| w.write("a.md", ""), ..MENDED },
-        Cut { name: "edited: zeros", published: edit, cut: |w| w.write("a.md", [0; 7]), ..MENDED },
-        Cut { name: "edited: old", published: edit, cut: |w| w.write("a.md", "a\n"), ..MENDED },
+        Cut { name: "made: missing", published: make, finds: |w| unlink(w, "new.md"), ..MENDED },
+        Cut { name: "made: empty", published: make, finds: |w| w.write("new.md", ""), ..MENDED },
+        Cut { name: "made: zeros", published: make, finds: |w| w.write("new.md", [0; 4]), ..MENDED },
+        Cut { name: "made: truncated", published: make, finds: |w| w.write("new.md", "ne"), ..MENDED },
+        Cut { name: "edited: missing", published: edit, finds: |w| unlink(w, "a.md"), ..MENDED },
+        Cut { name: "edited: empty", published: edit, finds: |w| w.write("a.md", ""), ..MENDED },
+        Cut { name: "edited: zeros", published: edit, finds: |w| w.write("a.md", [0; 7]), ..MENDED },
+        Cut { name: "edited: old", published: edit, finds: |w| w.write("a.md", "a\n"), ..MENDED },
         Cut {
             name: "edited: as long as before, zeros",
             published: edit,
-            cut: |w| w.write("a.md", [0; 2]),
+            finds: |w| w.write("a.md", [0; 2]),
             ..MENDED
         },
         Cut {
             name: "edited: the second block zeros",
             synced: long_one,
             published: edit_long,
-            cut: |w| {
+            finds: |w| {
                 let mut torn = long('b');
                 torn[BLOCK..2 * BLOCK].fill(0);
                 w.write("a.md", torn);
@@ -102,7 +105,7 @@ fn cuts() -> Vec<Cut> {
             name: "edited: all but the last block zeros",
             synced: long_one,
             published: edit_long,
-            cut: |w| {
+            finds: |w| {
                 let mut torn = long('b');
                 torn[..2 * BLOCK].fill(0);
                 w.write("a.md", torn);
@@ -113,7 +116,7 @@ fn cuts() -> Vec<Cut> {
             name: "edited: the first block only",
             synced: long_one,
             published: edit_long,
-            cut: |w| w.write("a.md", &long('b')[..BLOCK]),
+            finds: |w| w.write("a.md", &long('b')[..BLOCK]),
             ..MENDED
         },
         Cut {
@@ -123,36 +126,41 @@ fn cuts() -> Vec<Cut> {
                 put(s, "a.md", long('b')).unwrap();
                 put(s, "a.md", long('c')).unwrap();
             },
-            cut: |w| {
+            finds: |w| {
                 let mut torn = long('b');
                 torn[BLOCK..2 * BLOCK].fill(0);
                 w.write("a.md", torn);
             },
             ..MENDED
         },
-        Cut { name: "deleted: back", published: delete, cut: |w| w.write("a.md", "a\n"), ..MENDED },
-        Cut { name: "deleted: back as zeros", published: delete, cut: |w| w.write("a.md", [0; 2]), ..MENDED },
-        Cut { name: "deleted: back, empty", published: delete, cut: |w| w.write("a.md", ""), ..MENDED },
+        Cut { name: "deleted: back", published: delete, finds: |w| w.write("a.md", "a\n"), ..MENDED },
+        Cut {
+            name: "deleted: back as zeros",
+            published: delete,
+            finds: |w| w.write("a.md", [0; 2]),
+            ..MENDED
+        },
+        Cut { name: "deleted: back, empty", published: delete, finds: |w| w.write("a.md", ""), ..MENDED },
         Cut {
             name: "renamed: at its old place",
             published: move_file,
-            cut: |w| std::fs::rename(w.file("b.md"), w.file("a.md")).unwrap(),
+            finds: |w| std::fs::rename(w.file("b.md"), w.file("a.md")).unwrap(),
             ..MENDED
         },
         Cut {
             name: "renamed: at both places",
             published: move_file,
-            cut: |w| w.write("a.md", "a\n"),
+            finds: |w| w.write("a.md", "a\n"),
             ..MENDED
         },
-        Cut { name: "renamed: at none", published: move_file, cut: |w| unlink(w, "b.md"), ..MENDED },
+        Cut { name: "renamed: at none", published: move_file, finds: |w| unlink(w, "b.md"), ..MENDED },
         Cut {
             name: "edited and renamed: the old content at the old place",
             published: |s| {
                 append(s, "a.md", "more\n").unwrap();
                 rename(s, "a.md", "b.md").unwrap();
             },
-            cut: |w| {
+            finds: |w| {
                 unlink(w, "b.md");
                 w.write("a.md", "a\n");
             },
@@ -162,7 +170,7 @@ fn cuts() -> Vec<Cut> {
             name: "directory renamed: not done",
             synced: tree_of_three,
             published: move_tree,
-            cut: |w| std::fs::rename(w.file("e"), w.file("d")).unwrap(),
+            finds: |w| std::fs::rename(w.file("e"), w.file("d")).unwrap(),
             ..MENDED
         },
         Cut {
@@ -173,7 +181,7 @@ fn cuts() -> Vec<Cut> {
                 append(s, "e/one.md", "more\n").unwrap();
                 put(s, "e/new.md", "new\n").unwrap();
             },
-            cut: |w| {
+            finds: |w| {
                 unlink(w, "e/new.md");
                 w.write("e/one.md", "one\n");
                 std::fs::rename(w.file("e"), w.file("d")).unwrap();
@@ -184,7 +192,7 @@ fn cuts() -> Vec<Cut> {
             name: "directory renamed below new ones: not done, and those missing",
             synced: tree_of_three,
             published: |s| rename(s, "d", "x/y/e").unwrap(),
-            cut: |w| {
+            finds: |w| {
                 std::fs::rename(w.file("x/y/e"), w.file("d")).unwrap();
                 std::fs::remove_dir_all(w.file("x")).unwrap();
             },
@@ -197,19 +205,19 @@ fn cuts() -> Vec<Cut> {
                 rename(s, "d", "e").unwrap();
                 rename(s, "e", "f").unwrap();
             },
-            cut: |w| std::fs::rename(w.file("f"), w.file("d")).unwrap(),
+            finds: |w| std::fs::rename(w.file("f"), w.file("d")).unwrap(),
             ..MENDED
         },
         Cut {
             name: "directories made: missing",
             published: make_below,
-            cut: |w| std::fs::remove_dir_all(w.file("x")).unwrap(),
+            finds: |w| std::fs::remove_dir_all(w.file("x")).unwrap(),
             ..MENDED
         },
         Cut {
             name: "directories made: the lower one missing",
             published: make_below,
-            cut: |w| std::fs::remove_dir_all(w.file("x/y")).unwrap(),
+            finds: |w| std::fs::remove_dir_all(w.file("x/y")).unwrap(),
             ..MENDED
         },
         Cut {
@@ -218,21 +226,21 @@ fn cuts() -> Vec<Cut> {
                 put(s, "x/y/new.md", "new\n").unwrap();
                 remove(s, "x/y/new.md").unwrap();
             },
-            cut: |w| std::fs::remove_dir_all(w.file("x")).unwrap(),
+            finds: |w| std::fs::remove_dir_all(w.file("x")).unwrap(),
             ..MENDED
         },
         Cut {
             name: "directory removed: back",
             synced: tree_of_three,
             published: delete_tree,
-            cut: bring_back_tree,
+            finds: bring_back_tree,
             ..MENDED
         },
         Cut {
             name: "directory removed: back, with other inodes",
             synced: tree_of_three,
             published: delete_tree,
-            cut: |w| {
+            finds: |w| {
                 w.write("d/one.md", "one\n");
                 is_the_removed_one(w, "d");
             },
@@ -245,7 +253,7 @@ fn cuts() -> Vec<Cut> {
                 remove(s, "d").unwrap();
                 put(s, "d/four.md", "four\n").unwrap();
             },
-            cut: |w| {
+            finds: |w| {
                 std::fs::remove_dir_all(w.file("d")).unwrap();
                 bring_back_tree(w);
             },
@@ -258,7 +266,7 @@ fn cuts() -> Vec<Cut> {
                 remove(s, "d").unwrap();
                 put(s, "d/four.md", "four\n").unwrap();
             },
-            cut: |w| {
+            finds: |w| {
                 w.write("d/theirs.md", "a person's\n");
                 is_the_removed_one(w, "d");
             },
@@ -274,7 +282,7 @@ fn cuts() -> Vec<Cut> {
                 put(s, "d/two.md", "two\n").unwrap();
                 remove(s, "e").unwrap();
             },
-            cut: |w| std::fs::remove_dir_all(w.file("d")).unwrap(),
+            finds: |w| std::fs::remove_dir_all(w.file("d")).unwrap(),
             ..MENDED
         },
         Cut {
@@ -286,7 +294,7 @@ fn cuts() -> Vec<Cut> {
                 remove(s, "e").unwrap();
                 put(s, "d/two.md", "two\n").unwrap();
             },
-            cut: |w| {
+            finds: |w| {
                 w.write("d/theirs.md", "a person's\n");
                 let inode = std::fs::metadata(w.file("d")).unwrap().ino();
                 let sql = format!("UPDATE operation SET inode = {inode} WHERE kind <> 0");
@@ -302,7 +310,7 @@ fn cuts() -> Vec<Cut> {
                 remove(s, "b.md").unwrap();
                 put(s, "a.md", "another\n").unwrap();
             },
-            cut: |w| {
+            finds: |w| {
                 let inode = std::fs::metadata(w.file("a.md")).unwrap().ino();
                 verify::forge(
                     &w.room("journal.db"),
@@ -317,7 +325,7 @@ fn cuts() -> Vec<Cut> {
                 remove(s, "a.md").unwrap();
                 put(s, "a.md/in.md", "in\n").unwrap();
             },
-            cut: |w| {
+            finds: |w| {
                 std::fs::remove_dir_all(w.file("a.md")).unwrap();
                 w.write("a.md", "a\n");
             },
@@ -326,14 +334,14 @@ fn cuts() -> Vec<Cut> {
         Cut {
             name: "a person edits what was synced",
             published: make,
-            cut: |w| w.write("a.md", "a person's\n"),
+            finds: |w| w.write("a.md", "a person's\n"),
             differs: &[("a.md", Some(b"a person's\n"))],
             ..MENDED
         },
         Cut {
             name: "a person edits what was not synced",
             published: edit,
-            cut: |w| w.write("a.md", "a person's\n"),
+            finds: |w| w.write("a.md", "a person's\n"),
             differs: &[("a.md", Some(b"a person's\n"))],
             outside: &["write a.md"],
             ..MENDED
@@ -341,7 +349,7 @@ fn cuts() -> Vec<Cut> {
         Cut {
             name: "a person adds to what was not synced",
             published: edit,
-            cut: |w| w.write("a.md", "a\nmore\nand mine\n"),
+            finds: |w| w.write("a.md", "a\nmore\nand mine\n"),
             differs: &[("a.md", Some(b"a\nmore\nand mine\n"))],
             outside: &["write a.md"],
             ..MENDED
@@ -349,7 +357,7 @@ fn cuts() -> Vec<Cut> {
         Cut {
             name: "a person writes where a file was deleted",
             published: delete,
-            cut: |w| w.write("a.md", "a person's\n"),
+            finds: |w| w.write("a.md", "a person's\n"),
             differs: &[("a.md", Some(b"a person's\n"))],
             outside: &["write a.md"],
             ..MENDED
@@ -357,14 +365,14 @@ fn cuts() -> Vec<Cut> {
         Cut {
             name: "a person deletes what was synced",
             published: make,
-            cut: |w| unlink(w, "a.md"),
+            finds: |w| unlink(w, "a.md"),
             differs: &[("a.md", None)],
             ..MENDED
         },
         Cut {
             name: "a person's new file",
             published: make,
-            cut: |w| w.write("theirs.md", "a person's\n"),
+            finds: |w| w.write("theirs.md", "a person's\n"),
             differs: &[("theirs.md", Some(b"a person's\n"))],
             ..MENDED
         },
@@ -374,7 +382,7 @@ fn cuts() -> Vec<Cut> {
                 put(s, "b.md", "b\n").unwrap();
                 put(s, "c/in.md", "in\n").unwrap();
             },
-            cut: |w| {
+            finds: |w| {
                 unlink(w, "b.md");
                 w.write("b.md/theirs.md", "a person's\n");
             },
@@ -386,7 +394,7 @@ fn cuts() -> Vec<Cut> {
             name: "a person's file in a directory that came back",
             synced: tree_of_three,
             published: delete_tree,
-            cut: |w| {
+            finds: |w| {
                 bring_back_tree(w);
                 w.write("d/sub/theirs.md", "a person's\n");
             },
@@ -396,20 +404,19 @@ fn cuts() -> Vec<Cut> {
     ]
 }
 
-#[test]
-fn what_a_power_cut_takes_is_put_back_and_what_a_person_did_stays() {
-    let mut failures = Vec::new();
-    for case in cuts() {
+impl Cut {
+    /// A world after the power cut, and the files that are to be in it.
+    fn world(&self) -> (World, BTreeMap<String, Vec<u8>>) {
         let world = World::new();
         let store = world.open();
-        (case.synced)(&store);
+        (self.synced)(&store);
         drop(store);
         let store = world.open();
-        (case.published)(&store);
+        (self.published)(&store);
         let mut right = files(&world.tree());
         kill(store);
-        (case.cut)(&world);
-        for (at, bytes) in case.differs {
+        (self.finds)(&world);
+        for (at, bytes) in self.differs {
             match bytes {
                 Some(bytes) => drop(right.insert((*at).to_owned(), bytes.to_vec())),
                 None => drop(right.remove(*at)),
@@ -417,26 +424,51 @@ fn what_a_power_cut_takes_is_put_back_and_what_a_person_did_stays() {
             right.retain(|file, _| file == at || !at.starts_with(&format!("{file}/")));
         }
         world.reboot();
-        let verdict = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            let lagging: &[&str] = if case.outside.is_empty() { &["a.md"] } else { &[] };
-            let store = world.check(lagging);
-            assert_eq!(files(&world.tree()), right, "{}", case.name);
-            assert_eq!(look(&store, |session| session.journal.outside()), case.outside, "{}", case.name);
-            let is_unread_dir = |tree: &Tree| tree.keys().any(|at| at.contains("empty"));
-            assert!(
-                case.name.contains("person") || !is_unread_dir(&world.tree()),
-                "an empty directory stays"
-            );
-            let mended = world.tree();
-            drop(store);
-            drop(world.check(lagging));
-            assert_eq!(world.tree(), mended, "{}: not at rest", case.name);
-        }));
-        if verdict.is_err() {
-            failures.push(case.name);
+        (world, right)
+    }
+
+    fn check(&self, world: &World, right: &BTreeMap<String, Vec<u8>>) {
+        let lagging: &[&str] = if self.outside.is_empty() { &["a.md"] } else { &[] };
+        let store = world.check(lagging);
+        let tree = world.tree();
+        assert_eq!(files(&tree), *right, "{}", self.name);
+        assert_eq!(look(&store, |session| session.journal.outside()), self.outside, "{}", self.name);
+        let is_stray = |at: &String| at.contains("empty");
+        assert!(self.name.contains("person") || !tree.keys().any(is_stray), "an empty directory stays");
+        drop(store);
+        drop(world.check(lagging));
+        assert_eq!(world.tree(), tree, "{}: not at rest", self.name);
+    }
+}
+
+#[test]
+fn what_a_power_cut_takes_is_put_back_and_what_a_person_did_stays() {
+    let mut failures = Failures::default();
+    for case in cuts() {
+        let (world, right) = case.world();
+        failures.note(case.name, &"", || case.check(&world, &right));
+    }
+    failures.assert_none();
+}
+
+/// With `MEMDIR_LONG` at every step, and not at every fifth.
+#[test]
+fn recovery_from_a_power_cut_may_be_cut_short_itself() {
+    let mut failures = Failures::default();
+    let stride = if is_long() { 1 } else { 5 };
+    for (i, case) in cuts().iter().enumerate() {
+        for step in (i % stride..).step_by(stride) {
+            let (world, right) = case.world();
+            fail::crash_after(step);
+            mend(&world);
+            let is_over = fail::survive();
+            failures.note(case.name, &step, || case.check(&world, &right));
+            if is_over {
+                break;
+            }
         }
     }
-    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    failures.assert_none();
 }
 
 fn files(tree: &Tree) -> BTreeMap<String, Vec<u8>> {
