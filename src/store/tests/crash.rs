@@ -207,7 +207,7 @@ const SCENARIOS: &[Scenario] = &[
             let write = |at: &'static str, text: &'static str| -> Decide {
                 Box::new(move |snapshot| {
                     snapshot.read(&path(at))?;
-                    Ok((vec![Edit::Write { path: path(at), bytes: text.as_bytes().into() }], ()))
+                    Ok((vec![Edit::Write { path: path(at), bytes: text.as_bytes().to_vec().into() }], ()))
                 })
             };
             let remove = |at: &'static str| -> Decide {

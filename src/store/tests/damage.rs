@@ -350,7 +350,7 @@ fn recovery_on_a_full_disk_waits_until_there_is_space() {
     world.reboot();
     small.fill();
     let store = world.open();
-    assert_eq!(store.read(&path("a.md")).unwrap(), Found::File(b"a\n"[..].into()));
+    assert_eq!(store.read(&path("a.md")).unwrap(), Found::File(b"a\n"[..].to_vec().into()));
     assert!(store.take_warning().is_some());
     assert!(put(&store, "other.md", "x\n").is_err());
     drop(store);
@@ -368,7 +368,7 @@ fn a_read_only_disk_is_read_and_a_change_says_why_not() {
     drop(store);
     small.remount("remount,ro");
     let store = world.open();
-    assert_eq!(store.read(&path("a.md")).unwrap(), Found::File(b"a\n"[..].into()));
+    assert_eq!(store.read(&path("a.md")).unwrap(), Found::File(b"a\n"[..].to_vec().into()));
     let result = put(&store, "a.md", "x\n");
     assert!(matches!(result, Err(Error::Write { why: Trouble::ReadOnly, .. })), "{result:?}");
     small.remount("remount,rw");
