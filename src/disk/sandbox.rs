@@ -78,6 +78,23 @@ pub(crate) struct Place {
     pub(crate) stamp: Option<Stamp>,
 }
 
+impl Place {
+    /// What stands there now.
+    pub(crate) fn seen(&self) -> Option<(Kind, Stamp)> {
+        let name = CString::new(self.name.as_str()).ok()?;
+        stat::at(self.dir.as_fd(), &name).ok().map(|seen| (seen.kind, seen.stamp))
+    }
+
+    /// Whether this is what stood there, moved. (Of a directory that moves entry by entry another arrives.)
+    pub(crate) fn is_like(&self, seen: Option<(Kind, Stamp)>) -> bool {
+        match (seen, self.stamp) {
+            (Some((Kind::Directory, _)), _) => self.look == Look::Directory,
+            (Some((_, now)), Some(before)) => (now.dev, now.ino) == (before.dev, before.ino),
+            _ => false,
+        }
+    }
+}
+
 /// How a file is opened: a FIFO does not hang, a terminal is not taken over, a link is not followed.
 const FILE: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW)

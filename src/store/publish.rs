@@ -8,7 +8,7 @@ use super::absorb;
 use super::batch::{staged_new, staged_old};
 use super::recover::unknown_name;
 use super::session::Session;
-use crate::disk::{Kind, Look, OpenFile, Place, Stamp, What, move_to_free};
+use crate::disk::{Kind, OpenFile, Place, Stamp, What, move_to_free};
 use crate::error::{Error, Result};
 use crate::hash::Hash;
 use crate::id::VersionId;
@@ -247,21 +247,16 @@ impl Slot {
 
 impl Take {
     fn publish(&mut self, session: &Session<'_>) -> Result<()> {
-        let Place { dir, name, stamp, look, .. } = &self.place;
+        let Place { dir, name, .. } = &self.place;
         let staged = staged_old(self.staged);
         session.room.take(dir, name, &staged).map_err(|e| failed("remove", &self.path, e))?;
         self.is_published = true;
-        // What was looked at is what must have gone: anything else came here since, and the withdrawal puts it back. (Of
-        // a directory that went entry by entry another arrives.)
-        let seen = session.room.seen(&staged);
-        let is_right = match look {
-            Look::Directory => seen.is_some_and(|seen| seen.0 == Kind::Directory),
-            _ => inode(seen.map(|seen| seen.1)) == inode(*stamp),
-        };
-        if !is_right {
-            return Err(Error::Missing { path: self.path.clone() });
+        // What was looked at is what must have gone: anything else came here since, and the withdrawal puts it back.
+        if self.place.is_like(session.room.seen(&staged)) {
+            Ok(())
+        } else {
+            Err(Error::Missing { path: self.path.clone() })
         }
-        Ok(())
     }
 }
 
@@ -276,14 +271,10 @@ impl Move {
             io::ErrorKind::AlreadyExists => Error::Exists { path: self.to.clone() },
             _ => failed("rename", &self.from, e),
         })?;
-        self.destination = Some(to);
         self.is_published = true;
         // A link that took the place of what was looked at must not be carried about.
-        let arrived = session.place(&self.to)?;
-        let is_right = match self.place.look {
-            Look::Directory => arrived.look == Look::Directory,
-            _ => inode(arrived.stamp) == inode(self.place.stamp),
-        };
+        let is_right = self.place.is_like(to.seen());
+        self.destination = Some(to);
         if is_right { Ok(()) } else { Err(Error::Missing { path: self.from.clone() }) }
     }
 
@@ -339,12 +330,12 @@ fn put_aside(
         })?;
         room.discard(name)
     };
-    put_aside().map_err(io::Error::other)
-}
-
-/// What tells one file from another.
-fn inode(stamp: Option<Stamp>) -> Option<(u64, u64)> {
-    stamp.map(|stamp| (stamp.dev, stamp.ino))
+    if let Err(error) = put_aside() {
+        // It is out of sight; recovery sees to it.
+        session.core.warn(&session.refine(error));
+        session.core.set_unsettled(true);
+    }
+    Ok(())
 }
 
 /// The refusal where something took the place of a regular file since it was looked at.
