@@ -3,37 +3,38 @@
 //! A change is decided inside the lock, staged, committed to the journal (the durable moment), published by renames, and
 //! only then answered. Readers take no lock.
 
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, TryLockError};
 
 use camino::Utf8Path;
-use chrono::{DateTime, Utc};
 
-use crate::disk::{Backend, Base, Mark, Marked};
+use crate::disk::Marked;
 pub use crate::disk::{Entry, Extent, Found, Listing, Look};
-use crate::error::{Error, Result, Trouble};
-use crate::journal::By;
+use crate::error::{Error, Result};
 use crate::path::MemoryPath;
 use crate::text::Bytes;
 
 mod absorb;
 mod batch;
+mod core;
 mod finish;
+mod open;
 mod publish;
 mod queue;
 mod recover;
 mod session;
 mod settings;
 mod snapshot;
+mod stage;
 mod sync;
 #[cfg(test)]
 mod tests;
 mod verdict;
 
 use batch::{Batch, Offer};
+use core::Core;
+pub use open::Builder;
 use queue::{Decided, Outcome, Queue, Request, Ticket, fail_all, lock};
-use session::{Engine, POISONED, Patience};
+use session::{Engine, Patience};
 pub use settings::{Create, Hidden, Settings};
 pub use snapshot::Snapshot;
 
@@ -106,208 +107,6 @@ struct Inner {
     engine: Mutex<Engine>,
 }
 
-/// What does not change while a store is open, and the few marks that do.
-struct Core {
-    base: Base,
-    settings: Settings,
-    actor: Actor,
-    clock: Box<dyn Fn() -> DateTime<Utc> + Send + Sync>,
-    /// Changes that were published and not yet seen to the disk.
-    unsynced: AtomicU64,
-    /// Whether something displaced could not be put away: then the lock is left as a crash leaves it, for recovery.
-    unsettled: AtomicBool,
-    poison: Mutex<Option<Trouble>>,
-    warning: Mutex<Option<Error>>,
-}
-
-impl Core {
-    fn by(&self) -> By<'_> {
-        match &self.actor {
-            Actor::Agent(name) => By::Agent(name),
-            Actor::User(name) => By::User(name),
-            Actor::Outside => By::Outside,
-        }
-    }
-
-    /// Microseconds since 1970.
-    fn now(&self) -> i64 {
-        (self.clock)().timestamp_micros()
-    }
-
-    fn admit(&self, path: &MemoryPath) -> Result<()> {
-        if path.names_git() || self.settings.hidden == Hidden::Deny && path.is_hidden() {
-            return Err(Error::Hidden { path: path.clone() });
-        }
-        if self
-            .settings
-            .read_only
-            .iter()
-            .any(|frozen| path == frozen || path.is_below(frozen) || frozen.is_below(path))
-        {
-            return Err(Error::ReadOnly { path: path.clone() });
-        }
-        Ok(())
-    }
-
-    /// Whether the last holder of the lock left something to be mended, or may have.
-    fn is_due(&self, mark: &Mark) -> bool {
-        !mark.idle || !self.base.site.is_same(&mark.site)
-    }
-
-    fn poisoned(&self) -> Option<Trouble> {
-        *lock(&self.poison)
-    }
-
-    /// After a failed sync nothing is known to be durable until the store is opened again.
-    fn poison(&self, error: &Error) {
-        *lock(&self.poison) = Some(POISONED);
-        self.warn(error);
-    }
-
-    fn warn(&self, error: &Error) {
-        *lock(&self.warning) = Some(error.again());
-    }
-
-    fn is_unsettled(&self) -> bool {
-        self.unsettled.load(Ordering::Relaxed)
-    }
-
-    fn set_unsettled(&self, is_unsettled: bool) {
-        self.unsettled.store(is_unsettled, Ordering::Relaxed);
-    }
-
-    fn unsynced(&self) -> u64 {
-        self.unsynced.load(Ordering::Relaxed)
-    }
-
-    fn count_unsynced(&self, changes: u64) {
-        self.unsynced.fetch_add(changes, Ordering::Relaxed);
-    }
-
-    fn set_synced(&self) {
-        self.unsynced.store(0, Ordering::Relaxed);
-    }
-
-    /// Says better what the database could only call an error of its own, and takes note of what a person must see to.
-    fn refine(&self, error: Error) -> Error {
-        match error {
-            Error::Write { why: Trouble::Io, doing, source } => {
-                let why = self.base.trouble();
-                let error = Error::Write { why, doing, source };
-                if why == Trouble::Io {
-                    self.warn(&error);
-                }
-                error
-            }
-            Error::Write { why: Trouble::SyncFailed, .. } => {
-                self.poison(&error);
-                error
-            }
-            Error::Write { why: Trouble::Journal | Trouble::Network | Trouble::Split, .. }
-            | Error::NewerJournal { .. } => {
-                self.warn(&error);
-                error
-            }
-            error => error,
-        }
-    }
-}
-
-/// How a [`Store`] is opened.
-pub struct Builder {
-    base: PathBuf,
-    settings: Option<Settings>,
-    actor: Actor,
-    create: bool,
-    backend: Backend,
-    clock: Box<dyn Fn() -> DateTime<Utc> + Send + Sync>,
-}
-
-impl std::fmt::Debug for Builder {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Builder")
-            .field("actor", &self.actor)
-            .field("create", &self.create)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Builder {
-    /// Who makes the changes (default: an agent without a name).
-    #[must_use]
-    pub fn actor(self, actor: Actor) -> Self {
-        Self { actor, ..self }
-    }
-
-    /// Whether a missing store is made (default) or refused with [`Error::NoStore`].
-    #[must_use]
-    pub fn create(self, missing: bool) -> Self {
-        Self { create: missing, ..self }
-    }
-
-    /// Settings to use in place of those in `memdir.toml`.
-    #[must_use]
-    pub fn settings(self, settings: Settings) -> Self {
-        Self { settings: Some(settings), ..self }
-    }
-
-    /// Where the time comes from (default: the system's clock). It may go backwards; times within a store do not.
-    #[must_use]
-    pub fn clock(self, clock: impl Fn() -> DateTime<Utc> + Send + Sync + 'static) -> Self {
-        Self { clock: Box::new(clock), ..self }
-    }
-
-    /// Resolves paths by a walk over their components, as on systems without `openat2`.
-    #[must_use]
-    pub fn walk(self) -> Self {
-        Self { backend: Backend::Walk, ..self }
-    }
-
-    /// Opens the store.
-    ///
-    /// # Errors
-    /// [`Error::Settings`], [`Error::NoStore`], or what the disk says.
-    pub fn open(self) -> Result<Store> {
-        let no_store = || Error::NoStore { base: self.base.display().to_string() };
-        let mut base = match Base::open(&self.base, self.backend)? {
-            Some(base) => base,
-            None if self.create => {
-                Base::make(&self.base, Settings::default().dir_mode)?;
-                Base::open(&self.base, self.backend)?.ok_or_else(no_store)?
-            }
-            None => return Err(no_store()),
-        };
-        let settings = match (self.settings, base.side_file(SETTINGS)?) {
-            (Some(settings), _) => settings,
-            (None, Some(text)) => Settings::parse(&text)?,
-            (None, None) => Settings::default(),
-        };
-        let largest = settings.file_limit.max(settings.image_limit);
-        base.sandbox.most_read = base.sandbox.most_read.max(largest);
-        if !base.is_store() {
-            if !self.create {
-                return Err(Error::NoStore { base: self.base.display().to_string() });
-            }
-            // Where it cannot be made, there is nothing to read, and the first write says why.
-            let _ = base.make_root(settings.dir_mode);
-        }
-        let core = Core {
-            base,
-            settings,
-            actor: self.actor,
-            clock: self.clock,
-            unsynced: AtomicU64::new(0),
-            unsettled: AtomicBool::new(false),
-            poison: Mutex::new(None),
-            warning: Mutex::new(None),
-        };
-        Ok(Store { inner: Arc::new(Inner { core, queue: Queue::default(), engine: Mutex::default() }) })
-    }
-}
-
-/// The name of the settings' file in the base directory.
-const SETTINGS: &str = "memdir.toml";
-
 impl Store {
     /// Opens the store whose base directory is `base` (it holds `memories/` and `.memdir/`), making what is missing.
     ///
@@ -320,14 +119,7 @@ impl Store {
     /// Begins to open a store with other than the default options.
     #[must_use]
     pub fn builder(base: impl AsRef<Utf8Path>) -> Builder {
-        Builder {
-            base: base.as_ref().as_std_path().to_owned(),
-            settings: None,
-            actor: Actor::Agent(String::new()),
-            create: true,
-            backend: Backend::default(),
-            clock: Box::new(Utc::now),
-        }
+        Builder::new(base.as_ref())
     }
 
     /// The settings in force.

@@ -70,19 +70,28 @@ impl Base {
             .any(|name| rustix::fs::statat(self.sandbox.base(), *name, AtFlags::SYMLINK_NOFOLLOW).is_ok())
     }
 
+    /// Refuses a store whose parts lie on different file systems: nothing could be published by a rename.
+    pub(crate) fn refuse_split(&self) -> Result<()> {
+        let home = site::mount_id(self.sandbox.base())?;
+        for name in [MEMORIES, ROOM] {
+            let flags = HANDLE | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let Ok(part) = rustix::fs::openat(self.sandbox.base(), name, flags, Mode::empty()) else {
+                continue;
+            };
+            if site::mount_id(&part)? != home {
+                let doing = format!("open the store: {name} is a mount");
+                return Err(Error::Write { why: Trouble::Split, doing, source: None });
+            }
+        }
+        Ok(())
+    }
+
     /// Opens the machine's room, making what is missing.
     pub(crate) fn room(&self, allow_fuse: bool) -> Result<Room> {
         site::refuse_network(self.sandbox.base(), allow_fuse)?;
-        let room = Room::open(self.sandbox.base(), &self.path)?;
-        // A root that is missing will be made in the base directory.
-        let mount = match self.sandbox.root()? {
-            Some(memories) => site::mount_id(&memories)?,
-            None => site::mount_id(self.sandbox.base())?,
-        };
-        if mount != room.mount()? {
-            return Err(Error::Write { why: Trouble::Split, doing: "open the store".into(), source: None });
-        }
-        Ok(room)
+        self.refuse_split()?;
+        self.sandbox.root()?;
+        Room::open(self.sandbox.base(), &self.path)
     }
 
     /// What the last writer left in the lock file.

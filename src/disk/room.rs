@@ -85,11 +85,6 @@ impl Room {
         seen.is_some() && seen == self.lock_inode
     }
 
-    /// The device and mount on which the room lies: files can be renamed to and from it only there.
-    pub(crate) fn mount(&self) -> Result<u64> {
-        super::site::mount_id(&self.dir)
-    }
-
     /// Syncs the names in the room: a journal that was just made must not vanish.
     pub(crate) fn sync(&self) -> Result<()> {
         sync_directory(&self.dir, ROOM)

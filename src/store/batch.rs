@@ -4,18 +4,14 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::Edit;
-use super::absorb;
-use super::publish::{Act, Move, Pending, Slot, Take, Tree};
+use super::publish::{Act, Slot};
 use super::queue::{Decided, Outcome, Request, Ticket};
-use super::session::{Session, refuse_unwritable};
+use super::session::Session;
 use super::snapshot::{ReadFile, Snapshot};
-use crate::disk::{Draft, Look, Place};
+use crate::disk::{Look, Place};
 use crate::error::{Error, Result};
-use crate::guard;
-use crate::hash::Hash;
-use crate::journal::{Content, Step, Stored};
+use crate::journal::Step;
 use crate::path::MemoryPath;
-use crate::text::Bytes;
 
 /// What is to be published, in order, with the files of it by path: the overlay of later decisions.
 #[derive(Default)]
@@ -40,7 +36,7 @@ pub(super) struct Batch<'s, 'a> {
     pub(super) slots: Slots,
     pub(super) accepted: Vec<Accepted>,
     /// The number of the next file in `staging/`.
-    next: u64,
+    pub(super) next: u64,
     /// Whether it holds a change of directories: then it holds nothing else.
     pub(super) is_full: bool,
 }
@@ -69,30 +65,30 @@ impl Slots {
         self.files.contains_key(path)
     }
 
-    fn get_mut(&mut self, path: &MemoryPath) -> Option<&mut Slot> {
+    pub(super) fn get_mut(&mut self, path: &MemoryPath) -> Option<&mut Slot> {
         let i = *self.files.get(path)?;
         self.acts.get_mut(i).and_then(Act::as_file_mut)
     }
 
-    fn push_file(&mut self, slot: Slot) {
+    pub(super) fn push_file(&mut self, slot: Slot) {
         self.files.insert(slot.path.clone(), self.acts.len());
         self.acts.push(Act::File(slot));
     }
 }
 
 /// An edit with what stands at its path now.
-struct Planned {
-    edit: Edit,
-    place: Place,
-    read: Option<ReadFile>,
+pub(super) struct Planned {
+    pub(super) edit: Edit,
+    pub(super) place: Place,
+    pub(super) read: Option<ReadFile>,
 }
 
 /// What one request adds to the batch, until all of it is staged.
 #[derive(Default)]
-struct Addition {
-    outside: Vec<Step>,
-    own: Vec<Step>,
-    staged: Vec<String>,
+pub(super) struct Addition {
+    pub(super) outside: Vec<Step>,
+    pub(super) own: Vec<Step>,
+    pub(super) staged: Vec<String>,
 }
 
 impl<'s, 'a> Batch<'s, 'a> {
@@ -138,7 +134,7 @@ impl<'s, 'a> Batch<'s, 'a> {
         mut read: HashMap<MemoryPath, ReadFile>,
         ticket: &Arc<Ticket>,
     ) -> Result<Offer> {
-        refuse_overlap(&edits)?;
+        refuse_unfit(&edits)?;
         let Some(path) = edits.first().map(|edit| edit.paths()[0].clone()) else {
             ticket.end(Outcome::Done);
             return Ok(Offer::Settled);
@@ -200,276 +196,6 @@ impl<'s, 'a> Batch<'s, 'a> {
         }
         Ok(place)
     }
-
-    fn stage(&mut self, planned: Planned, owner: usize, addition: &mut Addition) -> Result<()> {
-        match &planned.edit {
-            Edit::Write { path, bytes } => {
-                let (path, bytes) = (path.clone(), Arc::clone(bytes));
-                self.stage_write(path, bytes, planned, owner, addition)
-            }
-            Edit::Remove { path } => {
-                let path = path.clone();
-                match planned.place.look {
-                    _ if self.slots.contains_key(&path) => self.stage_remove_pending(&path, owner, addition),
-                    Look::Missing => Err(Error::Missing { path }),
-                    Look::File { .. } => self.stage_remove(path, planned, owner, addition),
-                    _ => self.stage_take(path, planned.place, owner, addition),
-                }
-            }
-            Edit::Rename { from, to } => {
-                let (from, to) = (from.clone(), to.clone());
-                self.stage_rename(from, to, planned.place, owner, addition)
-            }
-        }
-    }
-
-    fn stage_write(
-        &mut self,
-        path: MemoryPath,
-        bytes: Bytes,
-        planned: Planned,
-        owner: usize,
-        addition: &mut Addition,
-    ) -> Result<()> {
-        let settings = &self.session.core.settings;
-        let pending = self.slots.get(&path).map(|slot| slot.pending.clone());
-        let on_disk = match (&pending, planned.read, &planned.place.look) {
-            // Another file by now: it is absorbed when it is displaced.
-            (None, Some(read), Look::File { .. }) => Some(read),
-            (None, Some(_), Look::Missing) => return Err(Error::Missing { path }),
-            (None, Some(_), Look::Special | Look::Directory) => return Err(Error::Unsupported { path }),
-            (None, None, Look::Missing) | (Some(_), _, _) => None,
-            (None, _, Look::Link) => return Err(Error::Link { path }),
-            (None, _, _) => return Err(Error::Exists { path }),
-        };
-        let before = match &pending {
-            Some(Pending::Write { bytes, .. }) => Some(Arc::clone(bytes)),
-            Some(Pending::Remove { .. }) => None,
-            None => on_disk.as_ref().map(|read| Arc::clone(&read.bytes)),
-        };
-        if before.as_ref() == Some(&bytes) {
-            return Ok(());
-        }
-        let (size, limit) = (bytes.len() as u64, settings.file_limit);
-        if !guard::fits(size, limit, before.as_ref().map(|bytes| bytes.len() as u64)) {
-            return Err(Error::TooLarge { path, size, limit });
-        }
-        let mode = match (&pending, &on_disk) {
-            (Some(Pending::Write { mode, .. }), _) => *mode,
-            (_, Some(read)) => read.open.stamp.mode & 0o7777,
-            _ => settings.file_mode,
-        };
-        let n = self.number();
-        let staged = planned.place.missing.is_empty().then_some(n);
-        if staged.is_some() {
-            let like = match self.slots.get(&path) {
-                Some(slot) if matches!(slot.pending, Pending::Write { .. }) => {
-                    slot.original.as_ref().map(|original| &original.open)
-                }
-                Some(_) => None,
-                None => on_disk.as_ref().map(|read| &read.open),
-            };
-            refuse_unwritable(&planned.place.dir)?;
-            self.session.room.stage(&staged_new(n), &Draft { bytes: &bytes, mode, like })?;
-            addition.staged.push(staged_new(n));
-        } else {
-            let draft = Draft { bytes: &bytes, mode, like: None };
-            self.stage_in_tree(&path, &planned.place, Some(&draft), owner, addition)?;
-        }
-        let hash = Hash::of(&bytes);
-        if let Some(slot) = self.slots.get_mut(&path) {
-            let replaced = std::mem::replace(
-                &mut slot.pending,
-                Pending::Write { staged: n, bytes: Arc::clone(&bytes), mode },
-            );
-            slot.owners.push(owner);
-            if let Pending::Write { staged, .. } = replaced {
-                let _ = self.session.room.discard(&staged_new(staged));
-            }
-        } else {
-            let on_disk = on_disk.map(|read| (read.open, Some(read.bytes)));
-            let original = absorb::file(self.session, &path, on_disk, &mut addition.outside)?;
-            if staged.is_some() {
-                self.slots.push_file(Slot {
-                    path: path.clone(),
-                    place: planned.place,
-                    original,
-                    pending: Pending::Write { staged: n, bytes: Arc::clone(&bytes), mode },
-                    owners: vec![owner],
-                    is_published: false,
-                    displaced: None,
-                });
-            }
-        }
-        let content = Content { hash, size, bytes: Stored::Here { new: bytes, old: before } };
-        addition.own.push(Step::Write { path: path.as_str().into(), content, mode, staged });
-        Ok(())
-    }
-
-    /// Stages a file, or only directories, below directories that do not exist yet: they appear all at once.
-    fn stage_in_tree(
-        &mut self,
-        path: &MemoryPath,
-        place: &Place,
-        file: Option<&Draft<'_>>,
-        owner: usize,
-        addition: &mut Addition,
-    ) -> Result<()> {
-        let dir_mode = self.session.core.settings.dir_mode;
-        let depth = path.segments().count() - place.missing.len() - 1;
-        let top = path.ancestor(depth + 1);
-        let inner = &place.missing[1..];
-        let file = file.map(|draft| (place.name.as_str(), draft));
-        let found = self.slots.acts.iter().find_map(|act| match act {
-            Act::Tree(tree) if tree.path == top => Some(tree.staged),
-            _ => None,
-        });
-        if let Some(staged) = found {
-            self.session.room.grow_tree(&staged_new(staged), inner, dir_mode, file)?;
-        } else {
-            refuse_unwritable(&place.dir)?;
-            let staged = self.number();
-            let name = staged_new(staged);
-            self.session.room.stage_tree(&name, inner, dir_mode, file)?;
-            addition.staged.push(name);
-            let dir = place.dir.try_clone().map_err(|e| Error::write("hold a directory open", e))?;
-            let name = place.missing[0].clone();
-            self.slots.acts.push(Act::Tree(Tree {
-                path: top,
-                dir,
-                name,
-                staged,
-                owner,
-                is_published: false,
-            }));
-        }
-        for level in depth + 1..=depth + place.missing.len() {
-            let path = path.ancestor(level).as_str().to_owned();
-            let is_same = |step: &Step| matches!(step, Step::MakeDirectory { path: made } if *made == path);
-            if !addition.own.iter().any(is_same) {
-                addition.own.push(Step::MakeDirectory { path });
-            }
-        }
-        Ok(())
-    }
-
-    /// Removes a file that an earlier change of the batch wrote.
-    fn stage_remove_pending(
-        &mut self,
-        path: &MemoryPath,
-        owner: usize,
-        addition: &mut Addition,
-    ) -> Result<()> {
-        let n = self.number();
-        let Some(slot) = self.slots.get_mut(path) else { return Ok(()) };
-        match std::mem::replace(&mut slot.pending, Pending::Remove { staged: n }) {
-            Pending::Write { staged, .. } => {
-                slot.owners.push(owner);
-                let _ = self.session.room.discard(&staged_new(staged));
-            }
-            removed @ Pending::Remove { .. } => {
-                slot.pending = removed;
-                return Err(Error::Missing { path: path.clone() });
-            }
-        }
-        addition.own.push(Step::Delete { path: path.as_str().into(), staged: Some(n) });
-        Ok(())
-    }
-
-    fn stage_remove(
-        &mut self,
-        path: MemoryPath,
-        planned: Planned,
-        owner: usize,
-        addition: &mut Addition,
-    ) -> Result<()> {
-        refuse_unwritable(&planned.place.dir)?;
-        let n = self.number();
-        let read = match planned.read {
-            Some(read) => Some((read.open, Some(read.bytes))),
-            None => self.session.read_file(&path)?,
-        };
-        let Some(read) = read else { return Err(Error::Missing { path }) };
-        let original = absorb::file(self.session, &path, Some(read), &mut addition.outside)?;
-        addition.own.push(Step::Delete { path: path.as_str().into(), staged: Some(n) });
-        let pending = Pending::Remove { staged: n };
-        self.slots.push_file(Slot {
-            path,
-            place: planned.place,
-            original,
-            pending,
-            owners: vec![owner],
-            is_published: false,
-            displaced: None,
-        });
-        Ok(())
-    }
-
-    /// A directory, a link, a FIFO: taken away as a whole.
-    fn stage_take(
-        &mut self,
-        path: MemoryPath,
-        place: Place,
-        owner: usize,
-        addition: &mut Addition,
-    ) -> Result<()> {
-        refuse_unwritable(&place.dir)?;
-        let staged = self.number();
-        let inode = place.stamp.map_or(0, |stamp| stamp.ino);
-        let mut expected = HashMap::new();
-        if place.look == Look::Directory {
-            expected = absorb::tree(self.session, &path, &mut addition.outside, &mut addition.own)?;
-        }
-        addition.own.push(Step::RemoveTree { path: path.as_str().into(), inode, staged });
-        self.slots.acts.push(Act::Take(Take { path, place, staged, expected, owner, is_published: false }));
-        Ok(())
-    }
-
-    fn stage_rename(
-        &mut self,
-        from: MemoryPath,
-        to: MemoryPath,
-        place: Place,
-        owner: usize,
-        addition: &mut Addition,
-    ) -> Result<()> {
-        match place.look {
-            Look::File { .. } | Look::Directory => {}
-            Look::Missing => return Err(Error::Missing { path: from }),
-            Look::Link => return Err(Error::Link { path: from }),
-            _ => return Err(Error::Unsupported { path: from }),
-        }
-        let destination = self.session.place(&to)?;
-        if destination.look != Look::Missing {
-            return Err(Error::Exists { path: to });
-        }
-        refuse_unwritable(&place.dir)?;
-        refuse_unwritable(&destination.dir)?;
-        if place.look == Look::Directory {
-            // To move a directory is to change its `..`.
-            self.session.refuse_unwritable_directory(&from)?;
-        }
-        absorb::vacated(self.session, &to, &mut addition.outside)?;
-        if !destination.missing.is_empty() {
-            self.stage_in_tree(&to, &destination, None, owner, addition)?;
-        }
-        let inode = place.stamp.map_or(0, |stamp| stamp.ino);
-        addition.own.push(Step::Rename { from: from.as_str().into(), to: to.as_str().into(), inode });
-        self.slots.acts.push(Act::Move(Move {
-            from,
-            to,
-            place,
-            destination: None,
-            owner,
-            is_published: false,
-        }));
-        Ok(())
-    }
-
-    fn number(&mut self) -> u64 {
-        self.next += 1;
-        self.next - 1
-    }
 }
 
 impl Planned {
@@ -493,10 +219,13 @@ pub(super) fn staged_old(n: u64) -> String {
     format!("old-{n}")
 }
 
-/// Refuses edits that depend on one another: each is looked at before any is made.
-fn refuse_overlap(edits: &[Edit]) -> Result<()> {
+/// Refuses edits of the root itself, and edits that depend on one another: each is looked at before any is made.
+fn refuse_unfit(edits: &[Edit]) -> Result<()> {
     let mut paths = HashSet::new();
     for path in edits.iter().flat_map(Edit::paths) {
+        if path.is_root() {
+            return Err(Error::Unsupported { path: path.clone() });
+        }
         if !paths.insert(path) {
             return Err(Error::Overlap { path: path.clone() });
         }

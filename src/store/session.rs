@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::absorb::Read;
 use super::{Core, recover, sync};
 use crate::disk::{Base, Look, Mark, OpenFile, Place, Room, check_writable};
-use crate::error::{Error, Result, Trouble};
+use crate::error::{Error, Result};
 use crate::journal::{By, Journal, Record, Run, Step};
 use crate::path::MemoryPath;
 use crate::text::Bytes;
@@ -229,6 +229,3 @@ fn refusal(look: Look, path: &MemoryPath) -> Error {
         Look::Missing | Look::Directory | Look::File { .. } => Error::Missing { path },
     }
 }
-
-/// A poisoned store answers this until it is opened again.
-pub(super) const POISONED: Trouble = Trouble::SyncFailed;
