@@ -3,6 +3,7 @@
 //! A change is decided inside the lock, staged, committed to the journal (the durable moment), published by renames, and
 //! only then answered. Readers take no lock.
 
+use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, TryLockError};
 
 use camino::Utf8Path;
@@ -143,6 +144,21 @@ impl Store {
     pub fn read(&self, path: &MemoryPath) -> Result<Found> {
         self.inner.mend();
         self.inner.core.base.sandbox.read(path)
+    }
+
+    /// Reads a file piece by piece, in order, until `piece` wants no more. Takes no lock; the pieces are of one version.
+    ///
+    /// What is not a regular file comes back as the `Err` of the inner result.
+    ///
+    /// # Errors
+    /// [`Error::Read`] when the disk refuses.
+    pub fn read_pieces(
+        &self,
+        path: &MemoryPath,
+        piece: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> Result<Result<(), Look>> {
+        self.inner.mend();
+        self.inner.core.base.sandbox.read_pieces(path, piece)
     }
 
     /// Lists a directory, `depth` levels deep. Takes no lock. What is not a directory comes back as the `Err` of the inner

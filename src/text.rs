@@ -7,9 +7,11 @@ use crate::path;
 
 mod edit;
 mod lines;
+mod scan;
 
 pub use edit::{NotReplaced, insert, replace};
-pub use lines::{Body, body_under, line_count, pick, push_snippet};
+pub use lines::{Body, body_under, pick, push_snippet};
+pub use scan::{Scan, Scanned};
 
 /// All bytes of a file, shared and not copied.
 pub type Bytes = Arc<Vec<u8>>;

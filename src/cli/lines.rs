@@ -7,7 +7,7 @@ const GROUP_LINES: usize = 64;
 /// A group with this many bytes gets no further line.
 const GROUP_BYTES: usize = 4 << 20;
 /// A buffer that has grown beyond this for a long line is given back once it is empty.
-const KEPT_CAPACITY: usize = 1 << 20;
+const KEPT_CAPACITY: usize = 128 << 10;
 
 /// The bytes that have come and were not yet handed out.
 #[derive(Debug)]

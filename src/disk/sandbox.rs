@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, CString};
 use std::fs::File;
+use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::AtomicBool;
 #[cfg(target_os = "linux")]
@@ -196,11 +197,28 @@ impl Sandbox {
 
     /// All bytes of an open file, unless it is too large for that.
     pub(crate) fn read_whole(&self, open: &OpenFile, path: &MemoryPath) -> Result<Bytes> {
-        let size = open.stamp.size;
-        if size > self.most_read {
-            return Err(Error::TooLargeToRead { path: path.clone(), size });
-        }
+        self.refuse_large(open, path)?;
         open.read().map_err(|e| failed("read", path, e))
+    }
+
+    fn refuse_large(&self, open: &OpenFile, path: &MemoryPath) -> Result<()> {
+        let size = open.stamp.size;
+        if size <= self.most_read { Ok(()) } else { Err(Error::TooLargeToRead { path: path.clone(), size }) }
+    }
+
+    /// Hands out a file's content piece by piece, until `piece` wants no more.
+    pub(crate) fn read_pieces(
+        &self,
+        path: &MemoryPath,
+        piece: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> Looked<()> {
+        match self.open_file(path)? {
+            Ok(open) => {
+                self.refuse_large(&open, path)?;
+                open.read_pieces(piece).map_err(|e| failed("read", path, e)).map(Ok)
+            }
+            Err(look) => Ok(Err(look)),
+        }
     }
 
     /// Where a path's last segment lives; a link, or a file, on the way is only named.
@@ -341,6 +359,31 @@ impl OpenFile {
         }
     }
 }
+
+impl OpenFile {
+    /// Hands out the content piece by piece, small enough to stay in the processor's cache.
+    fn read_pieces(&self, piece: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) -> io::Result<()> {
+        // One byte more than the file has tells in one call that this was the end.
+        let room = usize::try_from(self.stamp.size).map_or(PIECE, |size| (size + 1).min(PIECE));
+        let mut buffer = Vec::with_capacity(room);
+        let mut offset = 0;
+        loop {
+            buffer.clear();
+            let space = rustix::buffer::spare_capacity(&mut buffer);
+            let n = match rustix::io::pread(&self.file, space, offset) {
+                Err(io::Errno::INTR) => continue,
+                n => n?,
+            };
+            offset += n as u64;
+            if n == 0 || piece(&buffer).is_break() || offset == self.stamp.size && n < buffer.capacity() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Bytes of a file that are read at once.
+const PIECE: usize = 128 << 10;
 
 /// Opens an entry of a directory if it is a regular file on the mount `home`.
 pub(super) fn open_in(dir: BorrowedFd<'_>, name: &CStr, home: Mount) -> io::Result<Result<OpenFile, Look>> {

@@ -52,7 +52,7 @@ pub(super) fn prepare(db: &mut Connection) -> Result<()> {
     // overwritten.
     db.execute_batch(
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA secure_delete = ON;
-         PRAGMA cache_size = -1024; PRAGMA temp_store = MEMORY;",
+         PRAGMA cache_size = -512; PRAGMA temp_store = MEMORY;",
     )
     .map_err(failure("set up the database"))?;
     if found == 0 {

@@ -16,8 +16,8 @@ const BLOCK: usize = 4096;
 const NOTICE: usize = 96;
 
 /// How many lines a view shows: what newlines separate, the empty one after a last newline included.
-#[must_use]
-pub fn line_count(text: &str) -> usize {
+#[cfg(test)]
+pub(super) fn line_count(text: &str) -> usize {
     newlines(text) + 1
 }
 
@@ -35,9 +35,11 @@ pub fn pick(range: &[i64], lines: usize) -> Option<(usize, usize)> {
 /// The lines of a text to be shown.
 #[derive(Debug, Clone, Copy)]
 pub struct Body<'a> {
-    /// The whole text.
+    /// The text, at least from the first line to show on; what can be shown of it at most is enough.
     pub text: &'a str,
-    /// Its [`line_count`].
+    /// Which line of the whole text it begins with, from 1.
+    pub begins: usize,
+    /// How many lines the whole text has: what newlines separate, the empty one after a last newline included.
     pub lines: usize,
     /// The first line to show, from 1.
     pub first: usize,
@@ -51,9 +53,9 @@ pub struct Body<'a> {
 /// says what is missing.
 #[must_use]
 pub fn body_under(heading: &[&str], body: Body<'_>) -> String {
-    let Body { text, lines, first, last, limit } = body;
+    let Body { text, begins, lines, first, last, limit } = body;
     let limit = if limit == 0 { usize::MAX } else { limit };
-    let mut rest = &text[nth_line(text, first)..];
+    let mut rest = &text[nth_line(text, first - begins + 1)..];
     let bytes = if last < lines { nth_line(rest, last - first + 2) } else { rest.len() };
     let most = bytes.saturating_add((last - first + 1).saturating_mul(PREFIX + 1));
     let heading_bytes: usize = heading.iter().map(|part| part.len()).sum();
@@ -174,7 +176,7 @@ mod tests {
     fn body(text: &str, range: &[i64], limit: usize) -> String {
         let lines = line_count(text);
         let (first, last) = pick(range, lines).expect("the case picks lines");
-        body_under(&[], Body { text, lines, first, last, limit })
+        body_under(&[], Body { text, begins: 1, lines, first, last, limit })
     }
 
     #[test]
@@ -253,7 +255,8 @@ mod tests {
         let text = "a line of some forty characters, or so.\n".repeat(50_000);
         let lines = line_count(&text);
         for (first, last) in [(1, 50), (40_000, 40_019)] {
-            let out = body_under(&["head\n"], Body { text: &text, lines, first, last, limit: 16_000 });
+            let out =
+                body_under(&["head\n"], Body { text: &text, begins: 1, lines, first, last, limit: 16_000 });
             assert!((out.len()..out.len() + 256).contains(&out.capacity()), "{first} to {last}");
         }
     }

@@ -10,10 +10,17 @@ pub(super) enum Image {
 }
 
 impl Image {
+    /// Whether a file of this name may be an image.
+    pub fn is_named(name: &str) -> bool {
+        let is_known = |(_, extension): (&str, &str)| {
+            ["png", "jpg", "jpeg"].iter().any(|known| extension.eq_ignore_ascii_case(known))
+        };
+        name.rsplit_once('.').is_some_and(is_known)
+    }
+
     /// The kind of an image: an image's name, and the first and last bytes of either kind.
     pub fn of(name: &str, bytes: &[u8]) -> Option<Self> {
-        let (_, extension) = name.rsplit_once('.')?;
-        if !["png", "jpg", "jpeg"].iter().any(|known| extension.eq_ignore_ascii_case(known)) {
+        if !Self::is_named(name) {
             return None;
         }
         [Self::Png, Self::Jpeg].into_iter().find(|kind| {
