@@ -52,6 +52,40 @@ fn python_blocks_are_in_the_examples() {
 }
 
 #[test]
+fn every_promise_names_tests_that_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = fs::read_to_string(root.join("README.md")).unwrap();
+    let table = readme.split_once("| promise | tests |").expect("the table of promises").1;
+    let rows: Vec<_> = table.lines().skip(2).take_while(|line| line.starts_with('|')).collect();
+    assert!(rows.len() > 5, "{rows:?}");
+    let mut sources = String::new();
+    for top in ["src", "tests"] {
+        gather(&root.join(top), &mut sources);
+    }
+    for row in rows {
+        let tests = row.trim_end_matches([' ', '|']).rsplit_once("| ").expect("two columns").1;
+        for name in tests.split('`').skip(1).step_by(2) {
+            let is_test = sources.contains(name) && !name.contains("::");
+            let is_module = root.join("src").join(name.replace("::", "/") + ".rs").is_file();
+            assert!(is_test || is_module || root.join(name).is_file(), "`{name}` is no test: {row}");
+        }
+    }
+}
+
+/// The names of all functions below a directory.
+fn gather(at: &Path, names: &mut String) {
+    for entry in fs::read_dir(at).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            gather(&path, names);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let source = fs::read_to_string(&path).unwrap();
+            names.extend(source.lines().filter_map(|line| line.trim_start().strip_prefix("fn ")));
+        }
+    }
+}
+
+#[test]
 fn a_step_is_a_command_with_what_it_prints() {
     let text = "```console\n$ a \\\n    b\nout\n\nmore\n$ c\n```\n```sh\n$ d\n```\n";
     let steps: Vec<_> = steps(text).into_iter().map(|step| (step.line, step.command, step.output)).collect();
