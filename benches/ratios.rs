@@ -1,7 +1,9 @@
 //! memdir and bare system calls by turns, so that a busy machine is busy for both: a Markdown table of their ratios.
 //!
 //! `cargo bench --bench ratios -- [--rounds N] [--only PART_OF_A_NAME]`; stores are made in `MEMDIR_BENCH_DIR`, else in
-//! the target directory, and must lie on a real disk.
+//! the target directory, and must lie on a real disk. ext4 without a journal (`mke2fs -O ^has_journal`, as in some virtual
+//! machines) is no good: it looks for a free inode among all that were deleted in the last minutes, which takes longer
+//! with every round, for both sides.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "a bench is a program of its own")]
 #![allow(
