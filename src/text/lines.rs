@@ -63,6 +63,8 @@ pub fn body_under(heading: &[&str], body: Body<'_>) -> String {
     let mut out = String::with_capacity(room);
     out.extend(heading.iter().copied());
 
+    // Bytes are never fewer than characters: where even they fit, nothing need be counted.
+    let fits = most <= limit;
     let mut used = 0;
     for number in first..=last {
         let (line, tail) = split_line(rest);
@@ -73,7 +75,8 @@ pub fn body_under(heading: &[&str], body: Body<'_>) -> String {
         push_number(&mut out, number);
         let before = out.len() - start; // all ASCII: bytes are characters
         let room = limit - used;
-        match chars_within(line, room.saturating_sub(before)) {
+        let chars = if fits { Some(line.len()) } else { chars_within(line, room.saturating_sub(before)) };
+        match chars {
             Some(chars) if before + chars <= room => {
                 out.push_str(line);
                 used += before + chars;
@@ -158,7 +161,19 @@ fn split_line(text: &str) -> (&str, &str) {
 
 /// The number, right-aligned in six characters, and a tab.
 fn push_number(out: &mut String, number: usize) {
-    let _ = write!(out, "{number:>6}\t"); // writing to a String cannot fail
+    let mut prefix = *b"      \t";
+    let mut rest = number;
+    for digit in prefix[..6].iter_mut().rev() {
+        *digit = b"0123456789"[rest % 10];
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    match str::from_utf8(&prefix) {
+        Ok(prefix) if rest == 0 => out.push_str(prefix),
+        _ => out.extend([&*number.to_string(), "\t"]),
+    }
 }
 
 /// How many characters a line has, if at most `room`.
