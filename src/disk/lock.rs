@@ -65,6 +65,11 @@ impl Locks {
         read_mark(&self.lock)
     }
 
+    /// The process that has the lock, as far as its mark tells: an idle one names who had it last.
+    fn holder(&self) -> Option<u32> {
+        self.mark().filter(|mark| !mark.idle).map(|mark| mark.pid)
+    }
+
     /// The inode of the open lock file, to notice when the name leads to another one.
     pub(super) fn inode(&self) -> Option<u64> {
         rustix::fs::fstat(&self.lock).ok().map(|stat| stat.st_ino)
@@ -78,7 +83,7 @@ impl Locks {
             }
             let now = Instant::now();
             if now >= end {
-                return Err(Error::Busy { pid: self.mark().map(|mark| mark.pid) });
+                return Err(Error::Busy { pid: self.holder() });
             }
             std::thread::sleep(jitter(pause).min(end - now));
             pause = (pause * 2).min(longest);

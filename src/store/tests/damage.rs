@@ -213,6 +213,18 @@ fn a_lock_that_another_process_keeps_is_waited_for_so_long_and_no_longer() {
 }
 
 #[test]
+fn who_holds_the_lock_is_not_guessed_from_who_had_it_last() {
+    let world = world();
+    let turn = std::fs::File::open(world.room("turn")).unwrap();
+    turn.lock().unwrap();
+    let settings = Settings { lock_wait: Duration::ZERO, ..Settings::default() };
+    let base = camino::Utf8Path::from_path(world.base()).unwrap();
+    let store = Store::builder(base).settings(settings).open().unwrap();
+    let result = put(&store, "1.md", "new\n");
+    assert!(matches!(result, Err(Error::Busy { pid: None })), "{result:?}");
+}
+
+#[test]
 fn a_reader_does_not_wait_for_a_writer_of_its_own_process() {
     let world = world();
     let store = world.open();
