@@ -47,7 +47,8 @@ impl Locks {
     /// # Errors
     /// [`Error::Busy`] when another process keeps it for that long.
     pub(crate) fn acquire(&self, wait: Duration) -> Result<Held<'_>> {
-        let end = Instant::now() + wait;
+        // A wait that the clock cannot count to has no end.
+        let end = Instant::now().checked_add(wait);
         // Only who has the turn polls the lock, so nobody starves behind a crowd that is luckier.
         let turn = self.poll(&self.turn, end, Duration::from_millis(2))?;
         let lock = self.poll(&self.lock, end, Duration::from_micros(200))?;
@@ -75,17 +76,17 @@ impl Locks {
         rustix::fs::fstat(&self.lock).ok().map(|stat| stat.st_ino)
     }
 
-    fn poll<'a>(&self, file: &'a File, end: Instant, longest: Duration) -> Result<Held<'a>> {
+    fn poll<'a>(&self, file: &'a File, end: Option<Instant>, longest: Duration) -> Result<Held<'a>> {
         let mut pause = Duration::from_micros(20);
         loop {
             if let Some(held) = take(file)? {
                 return Ok(held);
             }
-            let now = Instant::now();
-            if now >= end {
+            let left = end.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()));
+            if left.is_zero() {
                 return Err(Error::Busy { pid: self.holder() });
             }
-            std::thread::sleep(jitter(pause).min(end - now));
+            std::thread::sleep(jitter(pause).min(left));
             pause = (pause * 2).min(longest);
         }
     }

@@ -225,6 +225,15 @@ fn who_holds_the_lock_is_not_guessed_from_who_had_it_last() {
 }
 
 #[test]
+fn a_change_may_wait_for_longer_than_the_clock_can_count() {
+    let world = world();
+    let settings = Settings { lock_wait: Duration::MAX, ..Settings::default() };
+    let base = camino::Utf8Path::from_path(world.base()).unwrap();
+    let store = Store::builder(base).settings(settings).open().unwrap();
+    put(&store, "1.md", "new\n").unwrap();
+}
+
+#[test]
 fn a_reader_does_not_wait_for_a_writer_of_its_own_process() {
     let world = world();
     let store = world.open();
