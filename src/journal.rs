@@ -283,12 +283,16 @@ fn failure(doing: &'static str) -> impl Fn(rusqlite::Error) -> Error {
                     Trouble::SyncFailed
                 }
                 (ErrorCode::DiskFull, _) => Trouble::NoSpace,
-                (ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt, _) => Trouble::Journal,
+                // `Unknown` is SQLite's word for a statement that does not fit the tables.
+                (ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt | ErrorCode::Unknown, _) => {
+                    Trouble::Journal
+                }
                 (ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked, _) => return Error::Busy { pid: None },
                 _ => Trouble::Io,
             },
-            // A value of the wrong type or a missing row, where this module always writes one.
-            rusqlite::Error::QueryReturnedNoRows
+            // A value of the wrong type, a missing row or table, where this module always makes one.
+            rusqlite::Error::SqlInputError { .. }
+            | rusqlite::Error::QueryReturnedNoRows
             | rusqlite::Error::InvalidColumnType(..)
             | rusqlite::Error::FromSqlConversionFailure(..)
             | rusqlite::Error::IntegralValueOutOfRange(..) => Trouble::Journal,

@@ -46,6 +46,12 @@ fn a_damaged_journal_is_said_to_be_and_the_files_are_still_there() {
             file.seek(std::io::SeekFrom::Start(4096)).unwrap();
             file.write_all(&vec![0xa5; usize::try_from(size).unwrap() - 4096]).unwrap();
         }),
+        ("a table is missing", |at| verify::forge(at, "DROP TABLE memory")),
+        ("a column is missing", |at| verify::forge(at, "ALTER TABLE version DROP COLUMN staged")),
+        ("the database of another program", |at| {
+            std::fs::remove_file(at).unwrap();
+            verify::forge(at, "CREATE TABLE songs (title TEXT); PRAGMA user_version = 1");
+        }),
     ];
     for (name, damage) in cases {
         let world = world();
