@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rusqlite::{OptionalExtension, Row, params};
 
-use super::commit::{DELETED, MADE, RECOVERED, RENAMED};
+use super::commit::{DELETED, MADE, RECOVERED, REMOVED, RENAMED};
 use super::{Journal, failure, from_sql, to_sql};
 use crate::error::Result;
 use crate::hash::Hash;
@@ -163,7 +163,8 @@ fn read_operation(row: &Row<'_>) -> rusqlite::Result<(i64, LoggedStep)> {
         MADE => LoggedStep::MadeDirectory { path },
         RENAMED => LoggedStep::Renamed { from: path, to: row.get(3)?, inode: inode()? },
         RECOVERED => LoggedStep::Recovered { path },
-        _ => LoggedStep::RemovedTree { path, inode: inode()?, staged: row.get(5).map(from_sql)? },
+        REMOVED => LoggedStep::RemovedTree { path, inode: inode()?, staged: row.get(5).map(from_sql)? },
+        kind => return Err(rusqlite::Error::IntegralValueOutOfRange(1, kind)),
     };
     Ok((row.get(0)?, step))
 }

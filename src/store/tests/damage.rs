@@ -123,6 +123,20 @@ fn a_journal_that_is_gone_or_empty_begins_anew_and_adopts_the_files() {
 }
 
 #[test]
+fn a_step_of_an_unknown_kind_removes_nothing() {
+    let world = world();
+    let store = world.open();
+    put(&store, "d/a.md", "a\n").unwrap();
+    remove(&store, "d").unwrap();
+    kill(store);
+    verify::forge(&world.room("journal.db"), "UPDATE operation SET kind = 7 WHERE kind = 2");
+    world.reboot();
+    let store = world.open();
+    let result = put(&store, "1.md", "new\n");
+    assert!(is_journal(&result), "{result:?}");
+}
+
+#[test]
 fn what_lay_in_staging_outlives_the_journal_that_knew_it() {
     let world = world();
     std::fs::write(world.room("staging/new-7"), "displaced\n").unwrap();
