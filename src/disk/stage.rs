@@ -308,14 +308,52 @@ fn take_over(from: &OpenFile, to: &File) {
     if stat::of(to.as_fd()).is_ok_and(|seen| (seen.stamp.uid, seen.stamp.gid) != (uid, gid)) {
         let _ = rustix::fs::fchown(to, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)));
     }
-    let mut names = Vec::with_capacity(1024);
-    if rustix::fs::flistxattr(&from.file, rustix::buffer::spare_capacity(&mut names)).is_err() {
-        return;
-    }
+    let names = attribute_names(&from.file);
     for name in names.split_inclusive(|&b| b == 0).filter_map(|name| CStr::from_bytes_with_nul(name).ok()) {
-        let mut value = Vec::with_capacity(64 * 1024);
+        let mut value = Vec::with_capacity(ATTRIBUTE_BYTES);
         if rustix::fs::fgetxattr(&from.file, name, rustix::buffer::spare_capacity(&mut value)).is_ok() {
             let _ = rustix::fs::fsetxattr(to, name, &value, XattrFlags::empty());
+        }
+    }
+}
+
+/// Bytes of one value, and of all names together: the limits of Linux.
+const ATTRIBUTE_BYTES: usize = 64 * 1024;
+
+/// The names of a file's extended attributes, each with its NUL; none where they cannot be had.
+fn attribute_names(file: &File) -> Vec<u8> {
+    // Most files have few or none, and the kernel sets as much room aside as it is offered.
+    for room in [1024, ATTRIBUTE_BYTES] {
+        let mut names = Vec::with_capacity(room);
+        match rustix::fs::flistxattr(file, rustix::buffer::spare_capacity(&mut names)) {
+            Ok(_) => return names,
+            Err(Errno::RANGE) => {}
+            Err(_) => break,
+        }
+    }
+    Vec::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attributes_are_taken_over_however_long_their_names() {
+        let dir = tempfile::tempdir().unwrap();
+        let [from, to] = ["from", "to"].map(|name| File::create_new(dir.path().join(name)).unwrap());
+        let names: Vec<_> = (0..10).map(|n| format!("user.{n:0>200}")).collect();
+        for name in &names {
+            if rustix::fs::fsetxattr(&from, name, b"value", XattrFlags::empty()).is_err() {
+                return; // a file system without them
+            }
+        }
+        let stamp = stat::of(from.as_fd()).unwrap().stamp;
+        take_over(&OpenFile { file: from, stamp }, &to);
+        for name in &names {
+            let mut value = [0; 5];
+            assert_eq!(rustix::fs::fgetxattr(&to, name, &mut value[..]), Ok(5), "{name}");
+            assert_eq!(&value, b"value");
         }
     }
 }
