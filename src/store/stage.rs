@@ -131,7 +131,10 @@ impl Batch<'_, '_> {
         addition: &mut Addition,
     ) -> Result<()> {
         let dir_mode = self.session.core.settings.dir_mode;
-        let depth = path.segments().count() - place.missing.len() - 1;
+        // Fewer segments than are missing: `memories` itself is gone again.
+        let Some(depth) = path.depth().checked_sub(place.missing.len() + 1) else {
+            return Err(Error::Missing { path: path.clone() });
+        };
         let top = path.ancestor(depth + 1);
         let inner = &place.missing[1..];
         let file = file.map(|draft| (place.name.as_str(), draft));

@@ -342,6 +342,29 @@ fn that_all_memories_are_gone_is_recorded_whatever_becomes_of_the_change_that_fi
     world.check(&[]);
 }
 
+#[test]
+fn memories_may_go_at_any_moment_of_a_change() {
+    let at = ["a.md", "b.md", "d/f.md", "e/f.md", "new.md", "x/y/new.md", "x/e/f.md"];
+    for ((.., change), is_gone) in CHANGES.iter().flat_map(|change| [(change, false), (change, true)]) {
+        for step in 0.. {
+            let world = World::new();
+            let store = world.open();
+            seed(&store);
+            let root = world.base().join("memories");
+            if is_gone {
+                clear(&root);
+            }
+            fail::interfere_after(step, move || clear(&root));
+            let _ = change(&store);
+            if fail::was_left_alone() {
+                break;
+            }
+            drop(store);
+            world.check(&at);
+        }
+    }
+}
+
 /// What a change displaced stays in `staging/` when it could not be recorded, until a later recovery looks at it.
 #[test]
 fn a_displaced_edit_that_could_not_be_recorded_is_found_later() {
