@@ -23,7 +23,7 @@ pub(crate) mod verify;
 mod withdraw;
 
 pub(crate) use commit::Committed;
-pub(crate) use redo::{LoggedStep, Past};
+pub(crate) use redo::{Logged, LoggedStep, Past};
 
 /// One boot of the machine and one mount of the file system: what was published in another run may be lost.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::session::Session;
 use crate::disk::sync_at;
 use crate::error::Result;
-use crate::journal::LoggedStep;
+use crate::journal::{Logged, LoggedStep};
 use crate::path::MemoryPath;
 
 /// For more places than this, syncing the whole file system is less work.
@@ -19,8 +19,28 @@ pub(super) fn sync(session: &mut Session<'_>) -> Result<()> {
         session.core.set_synced();
         return Ok(());
     }
+    let log = session.journal.log_after(from)?;
+    match places(log, to - from) {
+        Some(places) => {
+            for path in &places {
+                sync_at(session.base(), &MemoryPath::from_normal(path))?;
+            }
+        }
+        None => session.base().sync_all()?,
+    }
+    session.journal.set_synced(to)?;
+    session.core.set_synced();
+    Ok(())
+}
+
+/// The files and directories that `changes` changes touched, of which `log` tells; `None` where they are many, or not
+/// all known: the log is silent on changes that were taken back, and that they were must be durable, too.
+fn places(log: Vec<Logged>, changes: u64) -> Option<BTreeSet<String>> {
+    if log.len() as u64 != changes {
+        return None;
+    }
     let mut places = BTreeSet::new();
-    for change in session.journal.log_after(from)? {
+    for change in log {
         for step in change.steps {
             match step {
                 LoggedStep::Version { path, .. }
@@ -42,21 +62,40 @@ pub(super) fn sync(session: &mut Session<'_>) -> Result<()> {
             }
         }
     }
-    // Changes that were taken back have no places; that they were must be durable, too.
-    if places.len() > MANY || places.is_empty() {
-        session.base().sync_all()?;
-    } else {
-        for path in &places {
-            sync_at(session.base(), &MemoryPath::from_normal(path))?;
-        }
-    }
-    session.journal.set_synced(to)?;
-    session.core.set_synced();
-    Ok(())
+    Some(places).filter(|places| places.len() <= MANY)
 }
 
 /// A path, and the directory that has its name in it.
 fn with_parent(places: &mut BTreeSet<String>, path: String) {
     places.insert(path.rsplit_once('/').map_or_else(String::new, |(parent, _)| parent.to_owned()));
     places.insert(path);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log(steps: &[LoggedStep]) -> Vec<Logged> {
+        steps.iter().map(|step| Logged { seq: 0, this_run: true, steps: vec![step.clone()] }).collect()
+    }
+
+    fn made(path: &str) -> LoggedStep {
+        LoggedStep::MadeDirectory { path: path.to_owned() }
+    }
+
+    #[test]
+    fn what_is_to_be_synced() {
+        let renamed = LoggedStep::Renamed { from: "a".to_owned(), to: "c".to_owned(), inode: 1 };
+        let many: Vec<_> = (0..MANY).map(|n| made(&n.to_string())).collect();
+        for (steps, changes, right) in [
+            (&[made("a/b")][..], 1, Some(&["a", "a/b"][..])),
+            (&[made("a/b"), renamed], 2, Some(&["", "a", "a/b", "c", "c/b"])),
+            (&[made("a/b")], 2, None), // one was taken back
+            (&[], 1, None),
+            (&many, MANY as u64, None),
+        ] {
+            let right = right.map(|places| places.iter().map(|&place| place.to_owned()).collect());
+            assert_eq!(places(log(steps), changes), right, "{steps:?}");
+        }
+    }
 }
