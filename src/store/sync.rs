@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::session::Session;
-use crate::disk::sync_at;
-use crate::error::Result;
+use crate::disk::{Base, sync_at};
+use crate::error::{Error, Result, Trouble};
 use crate::journal::{Logged, LoggedStep};
 use crate::path::MemoryPath;
 
@@ -20,17 +20,27 @@ pub(super) fn sync(session: &mut Session<'_>) -> Result<()> {
         return Ok(());
     }
     let log = session.journal.log_after(from)?;
-    match places(log, to - from) {
-        Some(places) => {
-            for path in &places {
-                sync_at(session.base(), &MemoryPath::from_normal(path))?;
-            }
-        }
-        None => session.base().sync_all()?,
+    let is_synced = match places(log, to - from) {
+        Some(places) => sync_places(session.base(), &places)?,
+        None => false,
+    };
+    if !is_synced {
+        session.base().sync_all()?;
     }
     session.journal.set_synced(to)?;
     session.core.set_synced();
     Ok(())
+}
+
+/// Syncs place by place; false when one of them may not be opened for that.
+fn sync_places(base: &Base, places: &BTreeSet<String>) -> Result<bool> {
+    for path in places {
+        match sync_at(base, &MemoryPath::from_normal(path)) {
+            Err(Error::Read { why: Trouble::Denied, .. }) => return Ok(false),
+            synced => synced?,
+        }
+    }
+    Ok(true)
 }
 
 /// The files and directories that `changes` changes touched, of which `log` tells; `None` where they are many, or not

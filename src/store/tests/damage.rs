@@ -310,6 +310,24 @@ fn a_watermark_that_cannot_be_moved_ends_nothing() {
     assert!(store.take_warning().is_some());
 }
 
+/// A file that somebody closed to this user cannot be opened to be synced, which keeps nobody from writing others.
+#[test]
+fn a_file_that_may_not_be_opened_ends_no_recovery() {
+    let world = World::new();
+    let store = world.open();
+    put(&store, "a.md", "a\n").unwrap();
+    kill(store);
+    std::fs::set_permissions(world.file("a.md"), std::fs::Permissions::from_mode(0o000)).unwrap();
+    if std::fs::read(world.file("a.md")).is_ok() {
+        return; // a user to whom nothing is closed
+    }
+    std::fs::write(world.room("lock"), "").unwrap();
+    let store = world.open();
+    put(&store, "b.md", "b\n").unwrap();
+    store.sync().unwrap();
+    assert!(!store.is_unsynced());
+}
+
 /// A small file system of its own, where this user may mount one.
 struct Small(World);
 
