@@ -12,9 +12,9 @@ use crate::error::{Error, Result, Trouble};
 use crate::fail;
 
 /// The name of the room in the base directory.
-pub(crate) const ROOM: &str = ".memdir";
+pub(super) const ROOM: &str = ".memdir";
 /// The name of the memories' root in the base directory.
-pub(crate) const MEMORIES: &str = "memories";
+pub(super) const MEMORIES: &str = "memories";
 pub(super) const JOURNAL: &str = "journal.db";
 const STAGING: &str = "staging";
 const KEPT: &str = "kept";

@@ -11,8 +11,9 @@ use std::sync::atomic::Ordering;
 use rustix::fs::{Mode, OFlags};
 use rustix::io;
 
+use super::room::MEMORIES;
 use super::stat::{self, Kind, Mount, Stamp};
-use super::walk::{self, ROOT, Walked};
+use super::walk::{self, Walked};
 use super::{Extent, Found, Listing, Look, list, names};
 use crate::error::{Error, Result};
 use crate::path::MemoryPath;
@@ -301,8 +302,8 @@ impl Sandbox {
         if self.walks.load(Ordering::Relaxed) {
             return Err(Obstacle::Other);
         }
-        let mut whole = Vec::with_capacity(ROOT.len() + path.as_str().len() + 2);
-        whole.extend_from_slice(ROOT.as_bytes());
+        let mut whole = Vec::with_capacity(MEMORIES.len() + path.as_str().len() + 2);
+        whole.extend_from_slice(MEMORIES.as_bytes());
         if !path.is_root() {
             whole.push(b'/');
             whole.extend_from_slice(path.as_str().as_bytes());
@@ -410,6 +411,6 @@ pub(super) fn swapped(failure: io::Errno) -> Option<Look> {
 }
 
 fn failed(verb: &str, path: &MemoryPath, failure: io::Errno) -> Error {
-    let name = if path.is_root() { ROOT } else { path.as_str() };
+    let name = if path.is_root() { MEMORIES } else { path.as_str() };
     Error::read(format!("{verb} {name}"), failure)
 }

@@ -8,12 +8,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io;
 
+use super::room::MEMORIES;
 use super::stat::{self, Kind, Mount, Seen};
 use super::{Look, names};
 use crate::path::MemoryPath;
-
-/// The name of the root within the base directory.
-pub(super) const ROOT: &str = "memories";
 
 /// How far a walk came.
 pub(super) enum Walked {
@@ -40,7 +38,7 @@ pub(super) enum Walked {
 pub(super) fn walk(base: BorrowedFd<'_>, home: Mount, path: &MemoryPath) -> io::Result<Walked> {
     let mut dir =
         base.try_clone_to_owned().map_err(|e| io::Errno::from_io_error(&e).unwrap_or(io::Errno::IO))?;
-    let mut segments = std::iter::once(ROOT).chain(path.segments()).peekable();
+    let mut segments = std::iter::once(MEMORIES).chain(path.segments()).peekable();
     let mut done = 0;
     while let Some(segment) = segments.next() {
         if segments.peek().is_none() {
