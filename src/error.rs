@@ -11,7 +11,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 ///
 /// Programs match the variants; models get the words of the dialect they speak (module `tool`);
 /// people get `Display`, and a hint from the command line.
-/// No variant shows a path of the host in its `Display`: stores are served to strangers.
+/// No variant shows a path of the host in its `Display`, since stores are served to strangers, but [`Error::NoStore`]: it
+/// comes only from opening, and names what the caller gave.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -137,21 +137,22 @@ impl Store {
         self.inner.core.admit(path)
     }
 
-    /// Reads what stands at a path. Takes no lock.
+    /// Reads what stands at a path. Takes no lock, unless a crash left something to be mended.
     ///
     /// # Errors
-    /// [`Error::Read`] when the disk refuses.
+    /// [`Error::Read`] when the disk refuses, [`Error::TooLargeToRead`] for a file that would fill the memory.
     pub fn read(&self, path: &MemoryPath) -> Result<Found> {
         self.inner.mend();
         self.inner.core.base.sandbox.read(path)
     }
 
-    /// Reads a file piece by piece, in order, until `piece` wants no more. Takes no lock; the pieces are of one version.
+    /// Reads a file piece by piece, in order, until `piece` wants no more. Locks as [`Store::read`] does; the pieces are of
+    /// one version.
     ///
     /// What is not a regular file comes back as the `Err` of the inner result.
     ///
     /// # Errors
-    /// [`Error::Read`] when the disk refuses.
+    /// [`Error::Read`] when the disk refuses, [`Error::TooLargeToRead`] for a file that would fill the memory.
     pub fn read_pieces(
         &self,
         path: &MemoryPath,
@@ -161,8 +162,8 @@ impl Store {
         self.inner.core.base.sandbox.read_pieces(path, piece)
     }
 
-    /// Lists a directory, `depth` levels deep. Takes no lock. What is not a directory comes back as the `Err` of the inner
-    /// result; a root that is gone has nothing in it.
+    /// Lists a directory, `depth` levels deep. Locks as [`Store::read`] does. What is not a directory comes back as the
+    /// `Err` of the inner result; a root that is gone has nothing in it.
     ///
     /// # Errors
     /// [`Error::Read`] when the disk refuses.
@@ -178,11 +179,20 @@ impl Store {
     ///
     /// `decide` runs inside the lock, perhaps on another thread and perhaps more than once; it reads through the
     /// snapshot, and returns the edits with the answer to give once they are durable. An `Err` changes nothing.
-    /// A file that an edit writes must have been read (or found missing) through the snapshot.
+    /// A file that an edit writes must have been read (or found missing) through the snapshot. A `decide` that changes the
+    /// store itself waits for its own end.
     ///
     /// # Errors
-    /// What `decide` returns; else [`Error::TooLarge`], [`Error::Hidden`], [`Error::ReadOnly`], [`Error::Exists`] (something came
-    /// to stand there meanwhile), [`Error::Busy`], [`Error::Write`], [`Error::Unknown`].
+    /// What `decide` returns; else, with nothing changed,
+    /// - what the settings or the rules of [`Edit`] refuse: [`Error::Hidden`], [`Error::ReadOnly`], [`Error::TooLarge`],
+    ///   [`Error::Overlap`];
+    /// - what stands, or came to stand meanwhile, where it must not: [`Error::Exists`], [`Error::Missing`],
+    ///   [`Error::Link`], [`Error::BelowFile`], [`Error::Unsupported`];
+    /// - what the disk, the journal or another process refuse: [`Error::Read`], [`Error::Write`],
+    ///   [`Error::NewerJournal`], [`Error::Busy`].
+    ///
+    /// Only after [`Error::Unknown`], and after [`Error::Write`] with [`Trouble::SyncFailed`](crate::Trouble::SyncFailed),
+    /// the change may have been made all the same.
     ///
     /// # Panics
     /// When `decide` does.

@@ -53,7 +53,8 @@ impl<'a> Snapshot<'a> {
     /// The whole content of a file.
     ///
     /// # Errors
-    /// [`Error::Read`](crate::Error::Read) when the disk refuses.
+    /// [`Error::Read`](crate::Error::Read) when the disk refuses, [`Error::TooLargeToRead`](crate::Error::TooLargeToRead)
+    /// for a file that would fill the memory.
     pub fn read(&mut self, path: &MemoryPath) -> Result<Found> {
         match self.pending(path) {
             Some(Ok(bytes)) => return Ok(Found::File(bytes)),
