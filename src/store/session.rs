@@ -2,7 +2,6 @@
 //! to be mended.
 
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::path::Path;
 use std::sync::Arc;
 
 use super::absorb::Read;
@@ -131,8 +130,7 @@ fn open_journal(core: &Core, room: &Room, is_new: bool) -> Result<OpenJournal> {
     let site = &core.base.site;
     let run = Run { boot: site.boot.clone(), mount: site.mount };
     room.check_journal().map_err(|error| core.refine(error))?;
-    let path = room.journal_path();
-    let journal = Journal::open(Path::new(&path), &run).map_err(|error| core.refine(error))?;
+    let journal = Journal::open(&room.journal_path(), &run).map_err(|error| core.refine(error))?;
     if is_new {
         room.sync()?;
     }
