@@ -16,7 +16,7 @@ use crate::tool::Dispatcher;
 /// How long standard input must be silent before what was published is synced, so that the next open has nothing to mend.
 const IDLE: Duration = Duration::from_secs(1);
 /// Bytes that a line may have, unless the settings allow files so large that their calls may be longer.
-const LINE_LIMIT: u64 = 64 << 20;
+const LINE_LIMIT: u64 = 16 << 20;
 /// A byte of a file is at most this many bytes of JSON (`\u0001` is 6), and a call is not the text alone.
 const JSON_BYTES_PER_BYTE: u64 = 8;
 /// Answers are gathered up to this size before they are written.
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn every_file_that_may_be_written_fits_into_a_line() {
-        assert_eq!(line_limit(1 << 20), 64 << 20);
+        assert_eq!(line_limit(1 << 20), 16 << 20);
         assert_eq!(line_limit(1 << 30), 8 << 30);
         assert_eq!(line_limit(u64::MAX), usize::MAX);
     }

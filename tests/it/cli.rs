@@ -246,12 +246,12 @@ fn many_lines_at_once_are_answered_in_order() {
 fn a_line_that_is_too_long_is_answered_and_skipped() {
     let dir = scratch();
     let mut input = format!("{CREATE}\n").into_bytes();
-    input.resize(input.len() + (64 << 20) + 1, b'x');
+    input.resize(input.len() + (16 << 20) + 1, b'x');
     input.extend_from_slice(format!("\n{VIEW}\n").as_bytes());
     let done = feed(&mut memdir(dir.path(), ["call"]), input);
     let answers = contents(&done);
     assert_eq!((done.code, answers.len()), (Some(0), 3));
-    assert_eq!(answers[1], "Error: The memory tool's input is longer than 67108864 bytes");
+    assert_eq!(answers[1], "Error: The memory tool's input is longer than 16777216 bytes");
     assert!(answers[2].ends_with("/memories/a.md"), "{}", answers[2]);
 }
 
