@@ -6,21 +6,25 @@ use serde_json::{Value, json};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let dir = tempfile::tempdir()?;
-    let base = dir.path().to_str().ok_or("the temporary directory has no UTF-8 name")?;
-    let memory = Dispatcher::new(Store::open(base)?);
+    let memory = Dispatcher::new(Store::open(dir.path())?);
 
     let mut messages = vec![json!({"role": "user", "content": "Remember that I drink green tea."})];
     loop {
         let reply = model(&messages);
         println!("{reply}");
-        messages.push(reply.clone());
+        messages.push(json!({"role": "assistant", "content": reply["content"]}));
         if reply["stop_reason"] != "tool_use" {
             return Ok(());
         }
         let answered = memory.run_message(&reply)?;
-        // `answered.left_alone` names the calls of other tools: their results would be added here.
-        let results = serde_json::to_value(answered.message)?;
+        let mut results = serde_json::to_value(answered.message)?;
         println!("{results}");
+        // The results of other tools' calls belong into the same message; without any result there is nothing to send.
+        let others = answered
+            .left_alone
+            .iter()
+            .map(|id| json!({"type": "tool_result", "tool_use_id": id, "content": "…"}));
+        results["content"].as_array_mut().expect("a message has content").extend(others);
         messages.push(results);
     }
 }

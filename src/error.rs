@@ -2,6 +2,8 @@
 
 use std::io;
 
+use camino::Utf8PathBuf;
+
 use crate::path::{MemoryPath, PathError};
 
 /// The result of everything in this crate that can fail.
@@ -128,7 +130,7 @@ pub enum Error {
     #[error("there is no memory store in `{base}`")]
     NoStore {
         /// The directory as it was given.
-        base: String,
+        base: Utf8PathBuf,
     },
     /// `memdir.toml` says something that memdir does not understand.
     #[error("memdir.toml: {problem}")]
@@ -184,8 +186,7 @@ pub enum Trouble {
 
 impl Trouble {
     /// What an error of the operating system means for a memory.
-    #[must_use]
-    pub fn of(error: &io::Error) -> Self {
+    pub(crate) fn of(error: &io::Error) -> Self {
         use rustix::io::Errno;
         match Errno::from_io_error(error) {
             Some(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => Self::NoSpace,

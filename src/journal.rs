@@ -167,11 +167,6 @@ impl Journal {
         Ok(from_sql(self.tail()?.change))
     }
 
-    /// The number of the newest version; 0 when there is none.
-    pub(crate) fn last_version(&mut self) -> Result<u64> {
-        Ok(from_sql(self.tail()?.version))
-    }
-
     /// Forgets what was known of the end of the log, since another process may have written to it, unless this is still
     /// its newest change.
     pub(crate) fn trust(&mut self, newest: Option<u64>) {

@@ -4,9 +4,8 @@
 //! only then answered. Readers take no lock.
 
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::{Arc, Mutex, TryLockError};
-
-use camino::Utf8Path;
 
 use crate::disk::Marked;
 pub use crate::disk::{Entry, Extent, Found, Listing, Look};
@@ -78,6 +77,24 @@ pub enum Edit {
 }
 
 impl Edit {
+    /// Gives a file these bytes, whether it is there (and was read) or not.
+    #[must_use]
+    pub fn write(path: &MemoryPath, bytes: impl Into<Vec<u8>>) -> Self {
+        Self::Write { path: path.clone(), bytes: Arc::new(bytes.into()) }
+    }
+
+    /// Removes whatever stands at a path.
+    #[must_use]
+    pub fn remove(path: &MemoryPath) -> Self {
+        Self::Remove { path: path.clone() }
+    }
+
+    /// Moves what stands at a path to another one.
+    #[must_use]
+    pub fn rename(from: &MemoryPath, to: &MemoryPath) -> Self {
+        Self::Rename { from: from.clone(), to: to.clone() }
+    }
+
     /// The paths that it changes: one, or for a rename two.
     #[must_use]
     pub fn paths(&self) -> Vec<&MemoryPath> {
@@ -113,13 +130,13 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Settings`] for a faulty `memdir.toml`, or what the disk says.
-    pub fn open(base: impl AsRef<Utf8Path>) -> Result<Self> {
+    pub fn open(base: impl AsRef<Path>) -> Result<Self> {
         Self::builder(base).open()
     }
 
     /// Begins to open a store with other than the default options.
     #[must_use]
-    pub fn builder(base: impl AsRef<Utf8Path>) -> Builder {
+    pub fn builder(base: impl AsRef<Path>) -> Builder {
         Builder::new(base.as_ref())
     }
 
@@ -179,8 +196,8 @@ impl Store {
     ///
     /// `decide` runs inside the lock, perhaps on another thread and perhaps more than once; it reads through the
     /// snapshot, and returns the edits with the answer to give once they are durable. An `Err` changes nothing.
-    /// A file that an edit writes must have been read (or found missing) through the snapshot. A `decide` that changes the
-    /// store itself waits for its own end.
+    /// A file that an edit writes must have been read (or found missing) through the snapshot. A file that it
+    /// has not looked at is written only where nothing stands.
     ///
     /// # Errors
     /// What `decide` returns; else, with nothing changed,
@@ -195,7 +212,7 @@ impl Store {
     /// the change may have been made all the same.
     ///
     /// # Panics
-    /// When `decide` does.
+    /// When `decide` does, and in a `decide` that changes the store itself: it would wait for its own end.
     pub fn change<T, E, F>(&self, decide: F) -> Result<T, E>
     where
         T: Send + 'static,

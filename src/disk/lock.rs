@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use super::mark::{self, Mark};
 use crate::error::{Error, Result};
 use crate::fail;
+use crate::id::fill_random;
 
 pub(crate) const TURN: &str = "turn";
 pub(crate) const LOCK: &str = "lock";
@@ -137,7 +138,7 @@ fn take(file: &File) -> Result<Option<Held<'_>>> {
 
 /// Half of `pause` to all of it, so that processes that met once do not meet for ever.
 fn jitter(pause: Duration) -> Duration {
-    let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    let dice = (clock.subsec_nanos() ^ std::process::id().rotate_left(7)).wrapping_mul(0x9e37_79b1) >> 16;
-    pause / 2 + pause / 2 * (dice % 1024) / 1024
+    let mut dice = [0];
+    fill_random(&mut dice);
+    pause / 2 + pause / 2 * u32::from(dice[0]) / 256
 }

@@ -36,6 +36,18 @@ pub(crate) struct Stamp {
     pub(crate) nlink: u64,
 }
 
+/// Two ticks of the coarsest clock that a kernel stamps files with, in nanoseconds.
+const TICK: i128 = 20_000_000;
+
+impl Stamp {
+    /// Whether it was written so lately that another write could have left the same times. The system's clock is asked,
+    /// whatever clock the store goes by: files are stamped with it.
+    pub(crate) fn is_young(&self) -> bool {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        i128::try_from(now.as_nanos()).is_ok_and(|now| now - self.mtime < TICK)
+    }
+}
+
 /// A mount, told apart from others by its id where the system has one (Linux 5.8), else by the device of its directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mount {

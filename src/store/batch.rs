@@ -49,6 +49,9 @@ pub(super) enum Offer {
     NotNow,
 }
 
+/// Bits of a number in `staging/` that are the batch's own.
+const NUMBERS: u32 = 20;
+
 /// As many requests go into one batch at most: each holds a file or two open.
 const MOST: usize = 64;
 
@@ -93,7 +96,8 @@ pub(super) struct Addition {
 
 impl<'s, 'a> Batch<'s, 'a> {
     pub(super) fn new(session: &'s mut Session<'a>) -> Result<Self> {
-        let next = session.journal.last_version()? + 1;
+        // Every batch that is committed has a change of its own, so no two have a number in common.
+        let next = (session.journal.last_change()? + 1) << NUMBERS;
         Ok(Self { session, slots: Slots::default(), accepted: Vec::new(), next, is_full: false })
     }
 

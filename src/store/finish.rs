@@ -191,7 +191,7 @@ fn dispose_file(
     let room = session.room;
     let name = slot.displaced_name();
     let path = slot.path.as_str();
-    let changed = if slot.displaced.is_some_and(|now| is_surely_untouched(session, original, &now)) {
+    let changed = if slot.displaced.is_some_and(|now| is_surely_untouched(original, &now)) {
         None
     } else {
         match room.open_staged(&name)? {
@@ -228,9 +228,8 @@ fn dispose_file(
 
 /// Whether a displaced file must still have the bytes that were read: its stamp is the same, and too old for a write
 /// within one tick of the file system's clock to have gone unseen.
-fn is_surely_untouched(session: &Session<'_>, original: &Original, now: &Stamp) -> bool {
-    let age = i128::from(session.core.now()) * 1000 - now.mtime;
-    is_same_content(&original.open.stamp, now) && (age >= TICK || original.bytes.is_none())
+fn is_surely_untouched(original: &Original, now: &Stamp) -> bool {
+    is_same_content(&original.open.stamp, now) && (!now.is_young() || original.bytes.is_none())
 }
 
 /// Whether a displaced file still has the bytes that were read: it is read again.
@@ -240,9 +239,6 @@ fn is_untouched(original: &Original, now: &OpenFile) -> bool {
         None => is_same_content(&original.open.stamp, &now.stamp),
     }
 }
-
-/// Two ticks of the coarsest clock that a kernel stamps files with, in nanoseconds.
-const TICK: i128 = 20_000_000;
 
 fn is_same_content(a: &Stamp, b: &Stamp) -> bool {
     (a.dev, a.ino, a.size, a.mtime) == (b.dev, b.ino, b.size, b.mtime)

@@ -1,10 +1,10 @@
 //! Opening a store.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 
-use camino::Utf8Path;
+use camino::Utf8PathBuf;
 use chrono::{DateTime, Utc};
 
 use super::core::Core;
@@ -36,9 +36,9 @@ impl std::fmt::Debug for Builder {
 }
 
 impl Builder {
-    pub(super) fn new(base: &Utf8Path) -> Self {
+    pub(super) fn new(base: &Path) -> Self {
         Self {
-            base: base.as_std_path().to_owned(),
+            base: base.to_owned(),
             settings: None,
             actor: Actor::Agent(String::new()),
             create: true,
@@ -55,8 +55,8 @@ impl Builder {
 
     /// Whether a missing store is made (default) or refused with [`Error::NoStore`].
     #[must_use]
-    pub fn create(self, missing: bool) -> Self {
-        Self { create: missing, ..self }
+    pub fn create(self, create: bool) -> Self {
+        Self { create, ..self }
     }
 
     /// Settings to use in place of those in `memdir.toml`.
@@ -71,7 +71,8 @@ impl Builder {
         Self { clock: Box::new(clock), ..self }
     }
 
-    /// Resolves paths by a walk over their components, as on systems without `openat2`.
+    /// Resolves paths by a walk over their components, as on systems without `openat2`: for tests of that.
+    #[doc(hidden)]
     #[must_use]
     pub fn walk(self) -> Self {
         Self { backend: Backend::Walk, ..self }
@@ -82,7 +83,8 @@ impl Builder {
     /// # Errors
     /// [`Error::Settings`], [`Error::NoStore`], or what the disk says.
     pub fn open(self) -> Result<Store> {
-        let no_store = || Error::NoStore { base: self.base.display().to_string() };
+        let no_store =
+            || Error::NoStore { base: Utf8PathBuf::from(self.base.to_string_lossy().into_owned()) };
         let mut base = match Base::open(&self.base, self.backend)? {
             Some(base) => base,
             None if self.create => {
@@ -101,7 +103,7 @@ impl Builder {
         base.sandbox.most_read = base.sandbox.most_read.max(largest);
         if !base.is_store() {
             if !self.create {
-                return Err(Error::NoStore { base: self.base.display().to_string() });
+                return Err(no_store());
             }
             // Where it cannot be made, there is nothing to read, and the first write says why.
             let _ = base.make_root(settings.dir_mode);

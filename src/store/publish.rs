@@ -279,7 +279,8 @@ impl Move {
     }
 
     fn undo(&self) -> io::Result<()> {
-        let Some(to) = &self.destination else { return Ok(()) };
+        // Somebody removed what was moved: that is as good.
+        let Some(to) = self.destination.as_ref().filter(|to| to.seen().is_some()) else { return Ok(()) };
         move_to_free(to.dir.as_fd(), &to.name, self.place.dir.as_fd(), &self.place.name)
     }
 }

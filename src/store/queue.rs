@@ -3,10 +3,12 @@
 use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::ThreadId;
 
 use super::Edit;
 use super::snapshot::Snapshot;
 use crate::error::{Error, Result};
+use crate::path::MemoryPath;
 
 /// What a decision came to.
 pub(super) enum Decided {
@@ -95,12 +97,17 @@ pub(super) struct Queue {
 struct Waiting {
     requests: VecDeque<Request>,
     led: bool,
+    /// The thread that serves just now.
+    leader: Option<ThreadId>,
 }
 
 impl Queue {
     /// Puts `requests` in the queue and returns when all of them are over, in their order.
     ///
     /// `serve` is called while this thread leads: it takes requests from the front and ends their tickets, at least one.
+    ///
+    /// # Panics
+    /// In a decision: it would wait for its own end.
     pub(super) fn run(
         &self,
         requests: Vec<Request>,
@@ -112,6 +119,8 @@ impl Queue {
         let tickets: Vec<Arc<Ticket>> = requests.iter().map(|request| Arc::clone(&request.ticket)).collect();
         let mut leads = {
             let mut waiting = lock(&self.inner);
+            let is_decision = waiting.leader == Some(std::thread::current().id());
+            assert!(!is_decision, "a decision must not change the store that it decides for");
             waiting.requests.extend(requests);
             !std::mem::replace(&mut waiting.led, true)
         };
@@ -134,13 +143,29 @@ impl Queue {
     /// Serves until this caller's own requests are over, then hands the lead to who waits longest.
     fn lead(&self, own: &[Arc<Ticket>], serve: &mut impl FnMut(&mut VecDeque<Request>)) {
         let _resigned = Resign(self);
+        lock(&self.inner).leader = Some(std::thread::current().id());
         while !own.iter().all(|ticket| ticket.is_over()) {
             let mut taken = std::mem::take(&mut lock(&self.inner).requests);
+            let tickets = Abandoned(taken.iter().map(|request| Arc::clone(&request.ticket)).collect());
             serve(&mut taken);
+            drop(tickets);
             // What was not served goes back to the front, before what came meanwhile.
             let mut waiting = lock(&self.inner);
             while let Some(request) = taken.pop_back() {
                 waiting.requests.push_front(request);
+            }
+        }
+    }
+}
+
+/// Ends what a panic of the leader leaves without an end, so that nobody waits for ever.
+struct Abandoned(Vec<Arc<Ticket>>);
+
+impl Drop for Abandoned {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            for ticket in self.0.iter().filter(|ticket| !ticket.is_over()) {
+                ticket.end(Outcome::Failed(Error::Unknown { path: MemoryPath::ROOT }));
             }
         }
     }
@@ -152,6 +177,7 @@ struct Resign<'a>(&'a Queue);
 impl Drop for Resign<'_> {
     fn drop(&mut self) {
         let mut waiting = lock(&self.0.inner);
+        waiting.leader = None;
         match waiting.requests.front() {
             Some(next) => next.ticket.lead(),
             None => waiting.led = false,

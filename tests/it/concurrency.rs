@@ -449,6 +449,22 @@ fn a_decision_that_panics_harms_nobody_else() {
 }
 
 #[test]
+fn a_decision_that_changes_its_own_store_panics_and_does_not_wait_for_itself() {
+    let dir = scratch();
+    let store = Store::open(dir.path()).unwrap();
+    let again = store.clone();
+    let nested = move || {
+        store.change::<(), Error, _>(move |_| {
+            again.change::<(), Error, _>(|_| Ok((Vec::new(), ())))?;
+            Ok((Vec::new(), ()))
+        })
+    };
+    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(nested)).unwrap_err();
+    let text = panic.downcast_ref::<&str>().copied().unwrap_or_default();
+    assert_eq!(text, "a decision must not change the store that it decides for");
+}
+
+#[test]
 fn memories_may_be_removed_under_a_running_process() {
     let dir = scratch();
     let root = dir.path().join("memories");

@@ -465,7 +465,8 @@ fn a_file_put_aside_for_want_of_an_exchange_is_looked_at_too() {
     put(&store, "a.md", "text\n").unwrap();
     drop(store);
     std::fs::remove_dir_all(world.room("kept")).unwrap();
-    let staged = look(&world.open(), |session| session.journal.last_version().unwrap()) - 1;
+    // The number of the edit's batch: its first change recorded what was there before.
+    let staged = (look(&world.open(), |session| session.journal.last_change().unwrap()) - 1) << 20;
     std::fs::write(world.room(&format!("staging/new-{staged}-aside")), b"\xff binary").unwrap();
     world.reboot();
     let store = world.check(&[]);

@@ -310,7 +310,7 @@ mod tests {
                 "Error: The memory directory cannot be read: input/output error",
             ),
             (
-                Error::NoStore { base: "/home/secret".to_owned() },
+                Error::NoStore { base: "/home/secret".into() },
                 Command::View,
                 "Error: The memory directory cannot be read: input/output error",
             ),
