@@ -471,3 +471,23 @@ fn a_file_put_aside_for_want_of_an_exchange_is_looked_at_too() {
     let store = world.check(&[]);
     world.assert_not_lost(&store, b"\xff binary");
 }
+
+/// What could not be cleared away, for want of descriptors, say, still has the number of a change that was not made.
+#[test]
+fn a_leftover_in_staging_is_in_the_way_of_no_change() {
+    let world = World::new();
+    let store = world.open();
+    put(&store, "a.md", "a\n").unwrap();
+    put(&store, "d/f.md", "d\n").unwrap();
+    for number in 1..20 {
+        std::fs::create_dir_all(world.room(&format!("staging/new-{number}/below"))).unwrap();
+        std::fs::create_dir(world.room(&format!("staging/old-{number}"))).unwrap();
+    }
+    put(&store, "b.md", "b\n").unwrap();
+    append(&store, "a.md", "more\n").unwrap();
+    put(&store, "e/g.md", "e\n").unwrap();
+    remove(&store, "d").unwrap();
+    remove(&store, "b.md").unwrap();
+    drop(store);
+    world.check(&[]);
+}
