@@ -30,6 +30,15 @@ pub(super) struct Accepted {
     pub(super) path: MemoryPath,
 }
 
+impl Drop for Accepted {
+    fn drop(&mut self) {
+        // Its leader panicked: nobody else would end this.
+        if !self.ticket.is_over() {
+            self.ticket.end(Outcome::Failed(Error::Unknown { path: self.path.clone() }));
+        }
+    }
+}
+
 /// The decisions of one commit.
 pub(super) struct Batch<'s, 'a> {
     pub(super) session: &'s mut Session<'a>,

@@ -8,7 +8,6 @@ use std::thread::ThreadId;
 use super::Edit;
 use super::snapshot::Snapshot;
 use crate::error::{Error, Result};
-use crate::path::MemoryPath;
 
 /// What a decision came to.
 pub(super) enum Decided {
@@ -82,7 +81,7 @@ impl Ticket {
         }
     }
 
-    fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         matches!(*lock(&self.state), State::Over(_) | State::Collected)
     }
 }
@@ -102,6 +101,12 @@ struct Waiting {
 }
 
 impl Queue {
+    /// How many wait, beside those that are being served.
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> usize {
+        lock(&self.inner).requests.len()
+    }
+
     /// Puts `requests` in the queue and returns when all of them are over, in their order.
     ///
     /// `serve` is called while this thread leads: it takes requests from the front and ends their tickets, at least one.
@@ -142,41 +147,42 @@ impl Queue {
 
     /// Serves until this caller's own requests are over, then hands the lead to who waits longest.
     fn lead(&self, own: &[Arc<Ticket>], serve: &mut impl FnMut(&mut VecDeque<Request>)) {
-        let _resigned = Resign(self);
+        let mut lead = Lead { queue: self, own, taken: VecDeque::new() };
         lock(&self.inner).leader = Some(std::thread::current().id());
         while !own.iter().all(|ticket| ticket.is_over()) {
-            let mut taken = std::mem::take(&mut lock(&self.inner).requests);
-            let tickets = Abandoned(taken.iter().map(|request| Arc::clone(&request.ticket)).collect());
-            serve(&mut taken);
-            drop(tickets);
-            // What was not served goes back to the front, before what came meanwhile.
-            let mut waiting = lock(&self.inner);
-            while let Some(request) = taken.pop_back() {
-                waiting.requests.push_front(request);
-            }
+            lead.taken = std::mem::take(&mut lock(&self.inner).requests);
+            serve(&mut lead.taken);
+            lead.give_back();
         }
     }
 }
 
-/// Ends what a panic of the leader leaves without an end, so that nobody waits for ever.
-struct Abandoned(Vec<Arc<Ticket>>);
+/// The lead, which is given away in the end, also when the leader panics.
+struct Lead<'a> {
+    queue: &'a Queue,
+    own: &'a [Arc<Ticket>],
+    /// What is being served.
+    taken: VecDeque<Request>,
+}
 
-impl Drop for Abandoned {
+impl Lead<'_> {
+    /// What was not served goes back to the front, before what came meanwhile.
+    fn give_back(&mut self) {
+        let mut waiting = lock(&self.queue.inner);
+        while let Some(request) = self.taken.pop_back() {
+            waiting.requests.push_front(request);
+        }
+    }
+}
+
+impl Drop for Lead<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            for ticket in self.0.iter().filter(|ticket| !ticket.is_over()) {
-                ticket.end(Outcome::Failed(Error::Unknown { path: MemoryPath::ROOT }));
-            }
+            // Nobody waits for the end of these any more, nor could lead.
+            self.taken.retain(|request| !self.own.iter().any(|own| Arc::ptr_eq(own, &request.ticket)));
         }
-    }
-}
-
-/// Gives the lead away, also when the leader panics.
-struct Resign<'a>(&'a Queue);
-
-impl Drop for Resign<'_> {
-    fn drop(&mut self) {
-        let mut waiting = lock(&self.0.inner);
+        self.give_back();
+        let mut waiting = lock(&self.queue.inner);
         waiting.leader = None;
         match waiting.requests.front() {
             Some(next) => next.ticket.lead(),
@@ -205,5 +211,40 @@ impl Outcome {
             Self::Failed(error) => Err(error),
             Self::Panicked(panic) => std::panic::resume_unwind(panic),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A leader that panics may have taken the requests of others from the queue: they are served by the next.
+    #[test]
+    fn what_a_panicking_leader_took_is_served_by_the_next() {
+        let queue = Queue::default();
+        let request = || Request { decide: Box::new(|_| Decided::Declined), ticket: Arc::default() };
+        let mut rounds = 0;
+        std::thread::scope(|threads| {
+            let (called, second) = std::sync::mpsc::channel();
+            let queue = &queue;
+            threads.spawn(move || {
+                second.recv().unwrap();
+                let outcomes = queue.run(vec![request()], |waiting| {
+                    waiting.drain(..).for_each(|request| request.ticket.end(Outcome::Done));
+                });
+                assert!(matches!(outcomes[..], [Outcome::Done]));
+            });
+            let lead = std::panic::AssertUnwindSafe(|| {
+                queue.run(vec![request()], |waiting| {
+                    rounds += 1;
+                    match waiting.len() {
+                        2 => std::panic::resume_unwind(Box::new("the leader's own fault")),
+                        _ if rounds == 1 => called.send(()).unwrap(),
+                        _ => std::thread::yield_now(),
+                    }
+                })
+            });
+            assert!(std::panic::catch_unwind(lead).is_err());
+        });
     }
 }

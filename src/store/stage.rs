@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::batch::{Addition, Batch, Planned, staged_new};
+use super::batch::{Addition, Batch, Planned, staged_new, staged_old};
 use super::publish::{Act, Move, Pending, Slot, Take, Tree};
 use super::session::refuse_unwritable;
 use super::{Edit, absorb};
@@ -284,7 +284,12 @@ impl Batch<'_, '_> {
         Ok(())
     }
 
+    /// The next number of which nothing is in `staging/`: what could not be cleared away keeps its own.
     fn number(&mut self) -> u64 {
+        let room = self.session.room;
+        while [staged_new, staged_old].iter().any(|name| room.seen(&name(self.next)).is_some()) {
+            self.next += 1;
+        }
         self.next += 1;
         self.next - 1
     }

@@ -2,7 +2,8 @@
 
 use std::io::{Seek as _, Write as _};
 use std::process::Command;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use chrono::DateTime;
@@ -471,4 +472,80 @@ fn a_file_put_aside_for_want_of_an_exchange_is_looked_at_too() {
     world.reboot();
     let store = world.check(&[]);
     world.assert_not_lost(&store, b"\xff binary");
+}
+
+/// What could not be cleared away, for want of descriptors, say, still has the number of a change that was not made.
+#[test]
+fn a_leftover_in_staging_is_in_the_way_of_no_change() {
+    let world = World::new();
+    let store = world.open();
+    put(&store, "a.md", "a\n").unwrap();
+    put(&store, "d/f.md", "d\n").unwrap();
+    for number in 1..20 {
+        std::fs::create_dir_all(world.room(&format!("staging/new-{number}/below"))).unwrap();
+        std::fs::create_dir(world.room(&format!("staging/old-{number}"))).unwrap();
+    }
+    put(&store, "b.md", "b\n").unwrap();
+    append(&store, "a.md", "more\n").unwrap();
+    put(&store, "e/g.md", "e\n").unwrap();
+    remove(&store, "d").unwrap();
+    remove(&store, "b.md").unwrap();
+    drop(store);
+    world.check(&[]);
+}
+
+/// The clock is the caller's, and may panic within a commit: of those that were in it, only the leader hears of that.
+#[test]
+fn a_leader_that_panics_leaves_nobody_waiting() {
+    let world = World::new();
+    let is_broken = Arc::new(AtomicBool::new(false));
+    let clock = {
+        let is_broken = Arc::clone(&is_broken);
+        move || {
+            assert!(!is_broken.swap(false, Ordering::SeqCst), "the clock is broken");
+            chrono::Utc::now()
+        }
+    };
+    let base = camino::Utf8Path::from_path(world.base()).unwrap();
+    let store = &Store::builder(base).clock(clock).open().unwrap();
+    put(store, "a.md", "a\n").unwrap();
+    let joined = std::thread::scope(|threads| {
+        let (tell, begun) = mpsc::channel();
+        let (go_on, wait) = mpsc::channel();
+        let wait = std::sync::Mutex::new(wait);
+        let first = threads.spawn(move || {
+            store.change::<(), Error, _>(move |_| {
+                tell.send(()).unwrap();
+                lock(&wait).recv().unwrap();
+                Ok((Vec::new(), ()))
+            })
+        });
+        begun.recv().unwrap();
+        // Who comes while it decides is served with all the others in one batch.
+        let others: Vec<_> = (0..4)
+            .map(|n| {
+                let is_broken = Arc::clone(&is_broken);
+                let mut decide = appending("a.md", &format!("{n}\n"));
+                threads.spawn(move || {
+                    store.change(move |snapshot| {
+                        is_broken.store(true, Ordering::SeqCst);
+                        decide(snapshot)
+                    })
+                })
+            })
+            .collect();
+        while store.inner.queue.waiting() < others.len() {
+            std::thread::yield_now();
+        }
+        go_on.send(()).unwrap();
+        first.join().unwrap().unwrap();
+        others.into_iter().map(std::thread::ScopedJoinHandle::join).collect::<Vec<_>>()
+    });
+    assert_eq!(joined.iter().filter(|joined| joined.is_err()).count(), 1);
+    for result in joined.into_iter().flatten() {
+        assert!(matches!(result, Err(Error::Unknown { .. })), "{result:?}");
+    }
+    append(store, "a.md", "again\n").unwrap();
+    assert_eq!(world.read("a.md").unwrap(), b"a\nagain\n");
+    world.check(&[]);
 }
