@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
-use super::failure;
+use super::{damaged, failure};
 use crate::error::{Error, Result};
 use crate::fail;
 
@@ -61,6 +61,11 @@ pub(super) fn prepare(db: &mut Connection) -> Result<()> {
             .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)
             .map_err(failure("begin to make the tables"))?;
         if format(&tx).map_err(failure("read the format"))? == 0 {
+            // A database of something else, under this name: not to be written to.
+            let tables = "SELECT count(*) FROM sqlite_master";
+            if tx.query_row(tables, [], |row| row.get::<_, i64>(0)).map_err(failure("read the tables"))? > 0 {
+                return Err(damaged("recognise the database"));
+            }
             let marks = format!("PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT};");
             tx.execute_batch(TABLES)
                 .and_then(|()| tx.execute_batch(&marks))

@@ -161,6 +161,21 @@ fn a_journal_of_a_newer_format_is_refused_and_left_alone() {
 }
 
 #[test]
+fn a_database_of_something_else_is_not_written_to() {
+    let world = world();
+    verify::forge(&world.room("journal.db"), "PRAGMA user_version = 0");
+    let before = std::fs::read(world.room("journal.db")).unwrap();
+    let store = world.open();
+    let result = put(
+        &store, "1.md", "new
+",
+    );
+    assert!(matches!(result, Err(Error::Write { why: Trouble::Journal, .. })), "{result:?}");
+    drop(store);
+    assert_eq!(std::fs::read(world.room("journal.db")).unwrap(), before);
+}
+
+#[test]
 fn two_handles_survive_the_removal_of_the_lock_file() {
     let world = world();
     let (one, two) = (world.open(), world.open());
