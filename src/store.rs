@@ -246,7 +246,7 @@ impl Store {
 
     /// Makes what was published durable in its place, too, so that the next open has nothing to mend.
     ///
-    /// Where another process is at work it is left to that one.
+    /// Where another process is at work it is left to that one. In a decision it would wait for itself.
     ///
     /// # Errors
     /// [`Error::Write`] when a sync fails.

@@ -74,7 +74,13 @@ pub(super) fn tree(
         let bytes = if held > MOST_HELD { None } else { session.read_open(&open)? };
         let content = content(session, bytes.as_ref(), open.stamp.size);
         let found = compare(heads.remove(&file).as_ref(), &content);
-        let at = Expected { stamp: open.stamp, path: file.clone(), is_stored: found.is_stored, id: found.id };
+        let at = Expected {
+            stamp: open.stamp,
+            hash: content.hash,
+            path: file.clone(),
+            is_stored: found.is_stored,
+            id: found.id,
+        };
         expected.insert(seen.path.to_vec(), at);
         if !found.is_head {
             if matches!(content.bytes, Stored::Here { .. }) {

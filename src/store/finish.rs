@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use super::absorb;
 use super::batch::{Accepted, Batch};
-use super::publish::{Act, Original, Pending, Slot, Take};
+use super::publish::{Act, Expected, Original, Pending, Slot, Take};
 use super::queue::Outcome;
 use super::session::Session;
-use crate::disk::{OpenFile, Stamp, What};
+use crate::disk::{OpenFile, Stamp, Visit, What};
 use crate::error::{Error, Result};
 use crate::hash::Hash;
 use crate::id::{VersionId, new_ulid};
@@ -256,15 +256,19 @@ fn dispose_tree(
         if seen.what != What::File {
             return Ok(());
         }
-        match take.expected.get(seen.path) {
-            Some(at) if is_same_content(&at.stamp, &seen.stamp) => {
+        let expected = match take.expected.get(seen.path) {
+            Some(at) if is_as_expected(session, at, seen)? => Some(at),
+            _ => None,
+        };
+        match expected {
+            Some(at) => {
                 if at.is_stored {
                     return Ok(());
                 }
                 let id = at.id.or_else(|| committed.elsewhere_at(&at.path));
                 room.keep_from(seen.dir, seen.name, &kept_name(session, id))
             }
-            _ => {
+            None => {
                 let Ok(open) = seen.open()? else { return Ok(()) };
                 let path = absorb::below(&take.path, seen.path).as_str().to_owned();
                 let bytes = session.read_open(&open)?;
@@ -283,6 +287,18 @@ fn dispose_tree(
     })?;
     afterwards.to_discard.push(name);
     Ok(())
+}
+
+/// Whether a file in a tree that was taken away still has the bytes that were read; a young one is read again.
+fn is_as_expected(session: &Session<'_>, at: &Expected, seen: &Visit<'_>) -> Result<bool> {
+    if !is_same_content(&at.stamp, &seen.stamp) {
+        return Ok(false);
+    }
+    if !seen.stamp.is_young() {
+        return Ok(true);
+    }
+    let Ok(open) = seen.open()? else { return Ok(false) };
+    Ok(session.read_open(&open)?.is_none_or(|bytes| Hash::of(&bytes) == at.hash))
 }
 
 /// The name in `kept/` of a version's bytes; one of its own where the version is not known.

@@ -77,6 +77,7 @@ pub(super) struct Take {
 /// A file in a directory that is taken away.
 pub(super) struct Expected {
     pub(super) stamp: Stamp,
+    pub(super) hash: Hash,
     pub(super) path: String,
     pub(super) is_stored: bool,
     pub(super) id: Option<VersionId>,
