@@ -256,34 +256,24 @@ fn dispose_tree(
         if seen.what != What::File {
             return Ok(());
         }
-        let expected = match take.expected.get(seen.path) {
-            Some(at) if is_as_expected(session, at, seen)? => Some(at),
-            _ => None,
-        };
-        match expected {
-            Some(at) => {
-                if at.is_stored {
-                    return Ok(());
-                }
-                let id = at.id.or_else(|| committed.elsewhere_at(&at.path));
-                room.keep_from(seen.dir, seen.name, &kept_name(session, id))
+        if let Some(at) = take.expected.get(seen.path)
+            && is_as_expected(session, at, seen)?
+        {
+            if at.is_stored {
+                return Ok(());
             }
-            None => {
-                let Ok(open) = seen.open()? else { return Ok(()) };
-                let path = absorb::below(&take.path, seen.path).as_str().to_owned();
-                let bytes = session.read_open(&open)?;
-                let content = absorb::content(session, bytes.as_ref(), open.stamp.size);
-                let is_stored = matches!(content.bytes, Stored::Here { .. });
-                let mode = open.stamp.mode & 0o7777;
-                afterwards.outside.push(Step::Write { path: path.clone(), content, mode, staged: None });
-                afterwards.again.push(Step::Delete { path, staged: None });
-                if is_stored {
-                    Ok(())
-                } else {
-                    room.keep_from(seen.dir, seen.name, &kept_name(session, None))
-                }
-            }
+            let id = at.id.or_else(|| committed.elsewhere_at(&at.path));
+            return room.keep_from(seen.dir, seen.name, &kept_name(session, id));
         }
+        let Ok(open) = seen.open()? else { return Ok(()) };
+        let path = absorb::below(&take.path, seen.path).as_str().to_owned();
+        let bytes = session.read_open(&open)?;
+        let content = absorb::content(session, bytes.as_ref(), open.stamp.size);
+        let is_stored = matches!(content.bytes, Stored::Here { .. });
+        let mode = open.stamp.mode & 0o7777;
+        afterwards.outside.push(Step::Write { path: path.clone(), content, mode, staged: None });
+        afterwards.again.push(Step::Delete { path, staged: None });
+        if is_stored { Ok(()) } else { room.keep_from(seen.dir, seen.name, &kept_name(session, None)) }
     })?;
     afterwards.to_discard.push(name);
     Ok(())
