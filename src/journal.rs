@@ -223,8 +223,8 @@ impl Journal {
     }
 }
 
-/// The columns that [`read_head`] reads.
-const HEADS: &str = "SELECT m.n, v.n, v.id, m.path, v.sha256, v.size, v.mode, v.body IS NOT NULL
+/// The columns that [`read_head`] reads, and the memory's id.
+const HEADS: &str = "SELECT m.n, v.n, v.id, m.path, v.sha256, v.size, v.mode, v.body IS NOT NULL, m.id
     FROM memory m JOIN version v ON v.n = m.head";
 
 fn read_head(row: &rusqlite::Row<'_>) -> rusqlite::Result<Head> {

@@ -4,7 +4,8 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 use ulid::Ulid;
 
 use super::{
-    By, Content, Head, Journal, Record, Step, Stored, Tail, below, body, failure, from_sql, read_head, to_sql,
+    By, Content, HEADS, Head, Journal, Record, Step, Stored, Tail, below, body, failure, from_sql, read_head,
+    to_sql,
 };
 use crate::error::Result;
 use crate::fail;
@@ -194,7 +195,7 @@ impl Scribe<'_, '_> {
     /// Moves every memory at or below `from`: a version each, with the same bytes.
     fn rename(&mut self, from: &str, to: &str) -> Result<()> {
         let (low, high) = below(from);
-        let sql = format!("{LIVE} WHERE m.live = 1 AND (m.path = ?1 OR m.path >= ?2 AND m.path < ?3)");
+        let sql = format!("{HEADS} WHERE m.live = 1 AND (m.path = ?1 OR m.path >= ?2 AND m.path < ?3)");
         let moved: Vec<Live> = {
             let mut query = self.tx.prepare_cached(&sql).map_err(failure("find what is renamed"))?;
             let rows = query
@@ -275,7 +276,7 @@ impl Scribe<'_, '_> {
     }
 
     fn live(&self, path: &str) -> Result<Option<Live>> {
-        let sql = format!("{LIVE} WHERE m.path = ?1 AND m.live = 1");
+        let sql = format!("{HEADS} WHERE m.path = ?1 AND m.live = 1");
         let mut query = self.tx.prepare_cached(&sql).map_err(failure("look up"))?;
         query.query_row(params![path], read_live).optional().map_err(failure("look up"))
     }
@@ -301,10 +302,7 @@ struct Live {
     id: MemoryId,
 }
 
-/// The columns of [`super::HEADS`], and the memory's id.
-const LIVE: &str = "SELECT m.n, v.n, v.id, m.path, v.sha256, v.size, v.mode, v.body IS NOT NULL, m.id
-    FROM memory m JOIN version v ON v.n = m.head";
-
+/// Reads a row of [`HEADS`].
 fn read_live(row: &rusqlite::Row<'_>) -> rusqlite::Result<Live> {
     Ok(Live { head: read_head(row)?, id: MemoryId(Ulid::from_bytes(row.get(8)?)) })
 }

@@ -135,7 +135,7 @@ impl<'s, 'a> Batch<'s, 'a> {
         match self.accept(edits, read, &request.ticket) {
             Ok(offer) => offer,
             Err(error) => {
-                request.ticket.end(Outcome::Failed(self.session.refine(error)));
+                request.ticket.end(Outcome::Failed(self.session.core.refine(error)));
                 Offer::Settled
             }
         }

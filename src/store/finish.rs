@@ -57,7 +57,7 @@ impl Batch<'_, '_> {
         let committed = match commit(session, &accepted) {
             Ok(committed) => committed,
             Err(error) => {
-                let error = session.refine(error);
+                let error = session.core.refine(error);
                 for act in &acts {
                     act.discard(session);
                 }
@@ -72,7 +72,7 @@ impl Batch<'_, '_> {
         if let Err(error) = dispose(session, &acts, &committed.all) {
             // The changes are durable and visible; what could not be put away is seen to by recovery, while the log still
             // tells what it is.
-            session.core.warn(&session.refine(error));
+            session.core.warn(&session.core.refine(error));
             session.core.set_unsettled(true);
         }
         for (i, accepted) in accepted.iter().enumerate() {
@@ -120,7 +120,7 @@ fn publish(
         let Err(error) = acts[i].publish(session) else { continue };
         let owners = closure(acts, i);
         let error = match withdraw(session, acts, &owners, changes) {
-            Ok(()) => session.refine(error),
+            Ok(()) => session.core.refine(error),
             Err(worse) => {
                 session.core.poison(&worse);
                 let path =

@@ -334,7 +334,7 @@ fn put_aside(
     };
     if let Err(error) = put_aside() {
         // It is out of sight; recovery sees to it.
-        session.core.warn(&session.refine(error));
+        session.core.warn(&session.core.refine(error));
         session.core.set_unsettled(true);
     }
     Ok(())

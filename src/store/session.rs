@@ -192,11 +192,6 @@ impl Session<'_> {
         }
     }
 
-    /// Says better what the disk or the database said.
-    pub(super) fn refine(&self, error: Error) -> Error {
-        self.core.refine(error)
-    }
-
     /// Syncs what was published, and moves the watermark, once there is much of it.
     pub(super) fn sync_if_much(&mut self) {
         if self.core.unsynced() >= MUCH
@@ -204,7 +199,7 @@ impl Session<'_> {
             && let Err(error) = sync::sync(self)
         {
             // Only a sync that failed ends anything.
-            self.core.warn(&self.refine(error));
+            self.core.warn(&self.core.refine(error));
         }
     }
 }
