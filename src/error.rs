@@ -4,6 +4,7 @@ use std::io;
 
 use camino::Utf8PathBuf;
 
+use crate::id::{ChangeId, VersionId};
 use crate::path::{MemoryPath, PathError};
 
 /// The result of everything in this crate that can fail.
@@ -138,6 +139,46 @@ pub enum Error {
         /// What is wrong, with line and the nearest right word where there is one.
         problem: String,
     },
+    /// There is no such version, or retention took it.
+    #[error("there is no version `{id}`")]
+    NoVersion {
+        /// The id that was asked for.
+        id: VersionId,
+    },
+    /// There is no such change, or retention took all of it.
+    #[error("there is no change `{id}`")]
+    NoChange {
+        /// The id that was asked for.
+        id: ChangeId,
+    },
+    /// The version has no content to give: it is a deletion, it was redacted, or its bytes were never kept.
+    #[error("version `{id}` has no content: {why}")]
+    NoContent {
+        /// The version that was asked for.
+        id: VersionId,
+        /// Why it has none.
+        why: NoContent,
+    },
+    /// The version is what its memory is now, and so cannot be redacted.
+    #[error("version `{id}` is what `{path}` holds now, and cannot be redacted")]
+    IsHead {
+        /// The version that was to be redacted.
+        id: VersionId,
+        /// The memory.
+        path: MemoryPath,
+    },
+    /// Another memory is where one was to be put back.
+    #[error("another memory is at `{path}` now")]
+    Taken {
+        /// The path that is taken.
+        path: MemoryPath,
+    },
+    /// What stood there at that time is not known any more: retention took it.
+    #[error("the history of `{path}` does not reach back so far")]
+    TooEarly {
+        /// The path.
+        path: MemoryPath,
+    },
     /// The journal was written by a newer memdir.
     #[error("the journal has format {found}, and this memdir knows formats up to {known}")]
     NewerJournal {
@@ -146,6 +187,21 @@ pub enum Error {
         /// The newest format that this version reads.
         known: i64,
     },
+}
+
+/// Why a version has no content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoContent {
+    /// It is the end of its memory.
+    #[error("it is a deletion")]
+    Deleted,
+    /// It was redacted.
+    #[error("it was redacted")]
+    Redacted,
+    /// It was too large, or not text, and nobody had it when it was displaced.
+    #[error("its bytes were not kept")]
+    NotKept,
 }
 
 /// What lies beneath an [`Error::Write`] or [`Error::Read`].
@@ -240,6 +296,12 @@ impl Error {
             Self::Unknown { path } => Self::Unknown { path: path.clone() },
             Self::NoStore { base } => Self::NoStore { base: base.clone() },
             Self::Settings { problem } => Self::Settings { problem: problem.clone() },
+            Self::NoVersion { id } => Self::NoVersion { id: *id },
+            Self::NoChange { id } => Self::NoChange { id: *id },
+            Self::NoContent { id, why } => Self::NoContent { id: *id, why: *why },
+            Self::IsHead { id, path } => Self::IsHead { id: *id, path: path.clone() },
+            Self::Taken { path } => Self::Taken { path: path.clone() },
+            Self::TooEarly { path } => Self::TooEarly { path: path.clone() },
             Self::NewerJournal { found, known } => Self::NewerJournal { found: *found, known: *known },
         }
     }

@@ -9,14 +9,30 @@ macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident = $prefix:literal;)*) => {$(
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub(crate) struct $name(pub(crate) Ulid);
+        pub struct $name(pub(crate) Ulid);
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write!(f, "{}{}", $prefix, self.0)
             }
         }
+
+        impl std::str::FromStr for $name {
+            type Err = IdError;
+
+            fn from_str(text: &str) -> Result<Self, IdError> {
+                let ulid = text.strip_prefix($prefix).and_then(|rest| Ulid::from_string(rest).ok());
+                ulid.map(Self).ok_or(IdError { prefix: $prefix })
+            }
+        }
     )*};
+}
+
+/// The text is no id of the kind that was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("it is not an id of the form `{prefix}` and 26 letters and digits")]
+pub struct IdError {
+    prefix: &'static str,
 }
 
 ids! {

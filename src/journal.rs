@@ -10,12 +10,14 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 use crate::error::{Error, Result, Trouble};
 use crate::fail;
 use crate::hash::Hash;
-use crate::id::VersionId;
+use crate::id::{ChangeId, VersionId};
 use crate::text::Bytes;
+use crate::version::Actor;
 
 mod body;
 mod commit;
 mod delta;
+mod history;
 mod redo;
 mod schema;
 #[cfg(test)]
@@ -23,6 +25,7 @@ pub(crate) mod verify;
 mod withdraw;
 
 pub(crate) use commit::Committed;
+pub(crate) use history::{History, Reader, Target};
 pub(crate) use redo::{Logged, LoggedStep, Past};
 
 /// One boot of the machine and one mount of the file system: what was published in another run may be lost.
@@ -34,21 +37,13 @@ pub(crate) struct Run {
     pub(crate) mount: u64,
 }
 
-/// Who made a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum By<'a> {
-    Agent(&'a str),
-    User(&'a str),
-    Outside,
-    /// Recovery, putting back what a crash took.
-    Recovery,
-}
-
 /// One change to be committed.
 #[derive(Debug)]
 pub(crate) struct Record<'a> {
-    pub(crate) by: By<'a>,
+    pub(crate) by: &'a Actor,
     pub(crate) reason: Option<&'a str>,
+    /// The change that it is a part of; `None`: one of its own.
+    pub(crate) id: Option<ChangeId>,
     pub(crate) steps: &'a [Step],
 }
 
@@ -63,6 +58,19 @@ pub(crate) enum Step {
         from: String,
         to: String,
         inode: u64,
+    },
+    /// A memory is at another path from now on. Its file at `from` is taken to `staging/old-{staged}`; without a number it
+    /// is gone from there already (a person moved it), or overwritten by a later step.
+    Move {
+        memory: i64,
+        from: String,
+        to: String,
+        staged: Option<u64>,
+    },
+    /// A memory that was deleted lives again at `path`, which a later step of the same change writes.
+    Revive {
+        memory: i64,
+        path: String,
     },
     /// A directory or anything that is not a regular file, taken to `staging/old-{staged}`. The deletions of the files
     /// below it are steps of their own.

@@ -62,20 +62,30 @@ mod error;
 mod fail;
 mod guard;
 mod hash;
+mod home;
 mod id;
 mod journal;
 mod path;
 mod store;
 mod text;
 mod tool;
+mod version;
 
-pub use error::{Cause, Error, Result, Trouble};
+pub use error::{Cause, Error, NoContent, Result, Trouble};
+pub use hash::Hash;
+pub use home::{
+    Draft, Edited, ExportError, ImportError, Imported, Limits, export, import_archive, import_directory,
+};
+pub use id::{ChangeId, IdError, MemoryId, VersionId};
 pub use path::{MemoryPath, PathError};
 pub use store::{
-    Actor, Builder, Create, Edit, Entry, Extent, Found, Hidden, Listing, Look, Settings, Snapshot, Store,
+    Absorbed, Actor, Builder, Check, Create, Edit, Entry, Erasure, Extent, Finding, Found, Hidden, History,
+    Listing, Look, Others, Progress, Pruned, Receipt, Redaction, Report, Restoration, Restore, Restored,
+    Settings, Snapshot, Stats, Store, StoredFile,
 };
-pub use text::Bytes;
+pub use text::{Bytes, How, Line, Merged, Pattern, PatternError, merge, unified};
 pub use tool::{
     Answered, Block, Content, Dialect, Dispatcher, ImageSource, MessageError, ToolResult, ToolUse,
     UserMessage, definitions, system_paragraph,
 };
+pub use version::{ActorFilter, Keep, Log, Operation, Redacted, Version};

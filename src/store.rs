@@ -12,42 +12,56 @@ pub use crate::disk::{Entry, Extent, Found, Listing, Look};
 use crate::error::{Error, Result};
 use crate::path::MemoryPath;
 use crate::text::Bytes;
+pub use crate::version::Actor;
 
 mod absorb;
 mod batch;
+mod check;
 mod core;
+mod erase;
+mod export;
 mod finish;
+mod forget;
+mod history;
 mod open;
+mod plan;
 mod publish;
 mod queue;
 mod recover;
+mod restore;
+mod scan;
 mod session;
 mod settings;
 mod snapshot;
 mod stage;
+mod stats;
 mod sync;
 #[cfg(test)]
 mod tests;
 mod verdict;
 
 use batch::{Batch, Offer};
+pub use check::{Check, Finding, Progress, Report};
 use core::Core;
+pub use erase::{Erasure, Pruned, Redaction};
+pub use export::StoredFile;
+pub use forget::Receipt;
+pub use history::History;
 pub use open::Builder;
+use plan::Plan;
 use queue::{Decided, Outcome, Queue, Request, Ticket, fail_all, lock};
+pub use restore::{Others, Restoration, Restore, Restored};
+pub use scan::Absorbed;
 use session::{Engine, Patience};
 pub use settings::{Create, Hidden, Settings};
 pub use snapshot::Snapshot;
+pub use stats::Stats;
 
-/// Who makes a change.
+/// Who makes changes through a handle, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Actor {
-    /// An agent, by the name that its host gives it.
-    Agent(String),
-    /// A person's command, by login name.
-    User(String),
-    /// Something that is not memdir: an editor, git, rsync.
-    Outside,
+struct Author {
+    actor: Actor,
+    reason: Option<String>,
 }
 
 /// One step of a change.
@@ -111,11 +125,16 @@ impl Edit {
 #[derive(Clone)]
 pub struct Store {
     inner: Arc<Inner>,
+    author: Arc<Author>,
 }
 
 impl std::fmt::Debug for Store {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Store").field("settings", &self.inner.core.settings).finish_non_exhaustive()
+        let Author { actor, .. } = &*self.author;
+        f.debug_struct("Store")
+            .field("actor", actor)
+            .field("settings", &self.inner.core.settings)
+            .finish_non_exhaustive()
     }
 }
 
@@ -138,6 +157,23 @@ impl Store {
     #[must_use]
     pub fn builder(base: impl AsRef<Path>) -> Builder {
         Builder::new(base.as_ref())
+    }
+
+    /// A handle of the same store for somebody else's changes.
+    #[must_use]
+    pub fn with_actor(&self, actor: Actor) -> Self {
+        let reason = self.author.reason.clone();
+        Self { inner: Arc::clone(&self.inner), author: Arc::new(Author { actor, reason }) }
+    }
+
+    /// A handle of the same store whose changes have this reason in the history.
+    #[must_use]
+    pub fn with_reason(&self, reason: impl Into<String>) -> Self {
+        let actor = self.author.actor.clone();
+        Self {
+            inner: Arc::clone(&self.inner),
+            author: Arc::new(Author { actor, reason: Some(reason.into()) }),
+        }
     }
 
     /// The settings in force.
@@ -235,7 +271,23 @@ impl Store {
         E: From<Error> + Send + 'static,
         F: FnMut(&mut Snapshot<'_>) -> Result<(Vec<Edit>, T), E> + Send + 'static,
     {
-        let (requests, answers): (Vec<_>, Vec<_>) = decisions.into_iter().map(request).unzip();
+        let with_plan = |mut decide: F| {
+            move |snapshot: &mut Snapshot<'_>| {
+                decide(snapshot).map(|(edits, answer)| (Plan::from(edits), answer))
+            }
+        };
+        self.carry_out(decisions.into_iter().map(with_plan).collect())
+    }
+
+    /// As [`Store::change_many`], with decisions that can say more than which edits to make.
+    fn carry_out<T, E, F>(&self, decisions: Vec<F>) -> Vec<Result<T, E>>
+    where
+        T: Send + 'static,
+        E: From<Error> + Send + 'static,
+        F: FnMut(&mut Snapshot<'_>) -> Result<(Plan, T), E> + Send + 'static,
+    {
+        let (requests, answers): (Vec<_>, Vec<_>) =
+            decisions.into_iter().map(|decide| request(decide, &self.author)).unzip();
         let outcomes = self.inner.queue.run(requests, |waiting| self.inner.serve(waiting));
         let collect = |(outcome, answer): (Outcome, Answer<T, E>)| {
             outcome.into_result()?;
@@ -271,20 +323,20 @@ impl Store {
 type Answer<T, E> = Arc<Mutex<Option<Result<T, E>>>>;
 
 /// A decision made into a request, and where its answer will be.
-fn request<T, E, F>(mut decide: F) -> (Request, Answer<T, E>)
+fn request<T, E, F>(mut decide: F, author: &Arc<Author>) -> (Request, Answer<T, E>)
 where
     T: Send + 'static,
     E: Send + 'static,
-    F: FnMut(&mut Snapshot<'_>) -> Result<(Vec<Edit>, T), E> + Send + 'static,
+    F: FnMut(&mut Snapshot<'_>) -> Result<(Plan, T), E> + Send + 'static,
 {
     let answer = Arc::new(Mutex::new(None));
     let place = Arc::clone(&answer);
     let decide = move |snapshot: &mut Snapshot<'_>| {
         let attempt = std::panic::AssertUnwindSafe(|| decide(snapshot));
         match std::panic::catch_unwind(attempt) {
-            Ok(Ok((edits, value))) => {
+            Ok(Ok((plan, value))) => {
                 *lock(&place) = Some(Ok(value));
-                Decided::Edits(edits)
+                Decided::Plan(plan)
             }
             Ok(Err(error)) => {
                 *lock(&place) = Some(Err(error));
@@ -293,7 +345,10 @@ where
             Err(panic) => Decided::Panicked(panic),
         }
     };
-    (Request { decide: Box::new(decide), ticket: Arc::<Ticket>::default() }, answer)
+    (
+        Request { decide: Box::new(decide), author: Arc::clone(author), ticket: Arc::<Ticket>::default() },
+        answer,
+    )
 }
 
 impl Inner {

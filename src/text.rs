@@ -5,12 +5,18 @@ use std::sync::Arc;
 
 use crate::path;
 
+mod diff;
 mod edit;
+mod find;
 mod lines;
+mod merge;
 mod scan;
 
+pub use diff::unified;
 pub use edit::{NotReplaced, insert, replace};
+pub use find::{How, Line, Pattern, PatternError};
 pub use lines::{Body, body_under, pick, push_snippet};
+pub use merge::{Merged, merge};
 pub use scan::{Scan, Scanned};
 
 /// All bytes of a file, shared and not copied.

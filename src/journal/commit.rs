@@ -1,16 +1,19 @@
 //! Committing changes: rows of the log, versions chained to one another, memories moved on.
 
+use std::collections::HashMap;
+
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use ulid::Ulid;
 
 use super::{
-    By, Content, HEADS, Head, Journal, Record, Step, Stored, Tail, below, body, failure, from_sql, read_head,
+    Content, HEADS, Head, Journal, Record, Step, Stored, Tail, below, body, failure, from_sql, read_head,
     to_sql,
 };
 use crate::error::Result;
 use crate::fail;
 use crate::hash::Hash;
 use crate::id::{ChangeId, MemoryId, VersionId, fill_random, new_ulid};
+use crate::version::Actor;
 
 /// What a commit made.
 #[derive(Debug, Default)]
@@ -37,6 +40,12 @@ pub(super) const MADE: i64 = 0;
 pub(super) const RENAMED: i64 = 1;
 pub(super) const REMOVED: i64 = 2;
 pub(super) const RECOVERED: i64 = 3;
+pub(super) const MOVED: i64 = 4;
+/// Actors.
+pub(super) const AGENT: i64 = 0;
+pub(super) const USER: i64 = 1;
+pub(super) const OUTSIDE: i64 = 2;
+pub(super) const RECOVERY: i64 = 3;
 
 impl Journal {
     /// Commits `records` as one synced transaction; `now` are microseconds since 1970.
@@ -52,7 +61,7 @@ impl Journal {
             .db
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(failure("begin a change"))?;
-        let mut scribe = Scribe { tx: &tx, tail, done: Committed::default() };
+        let mut scribe = Scribe { tx: &tx, tail, done: Committed::default(), revived: HashMap::new() };
         for record in records {
             scribe.change(record, now, run)?;
         }
@@ -70,6 +79,8 @@ struct Scribe<'t, 'db> {
     tx: &'t Transaction<'db>,
     tail: Tail,
     done: Committed,
+    /// Memories that live again in the change that is being written, by path.
+    revived: HashMap<String, i64>,
 }
 
 /// A new version, before it has a number.
@@ -92,18 +103,28 @@ impl Scribe<'_, '_> {
         // A clock that goes backwards does not: times strictly increase within a store.
         self.tail.at = now.max(self.tail.at + 1);
         let (actor, name) = match record.by {
-            By::Agent(name) => (0, Some(name)),
-            By::User(name) => (1, Some(name)),
-            By::Outside => (2, None),
-            By::Recovery => (3, None),
+            Actor::Agent(name) => (AGENT, Some(name)),
+            Actor::User(name) => (USER, Some(name)),
+            Actor::Outside => (OUTSIDE, None),
+            Actor::Recovery => (RECOVERY, None),
         };
-        let id = ChangeId(new_ulid(self.tail.at)).0.to_bytes();
+        let id = record.id.unwrap_or_else(|| ChangeId(new_ulid(self.tail.at)));
         let sql = "INSERT INTO change (seq, id, at, actor, name, reason, run, versions)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
         self.execute(
             sql,
-            params![self.tail.change, id, self.tail.at, actor, name, record.reason, run, self.tail.version],
+            params![
+                self.tail.change,
+                id.0.to_bytes(),
+                self.tail.at,
+                actor,
+                name,
+                record.reason,
+                run,
+                self.tail.version
+            ],
         )?;
+        self.revived.clear();
         self.done.changes.push(from_sql(self.tail.change));
         record.steps.iter().try_for_each(|step| self.step(step))
     }
@@ -114,6 +135,14 @@ impl Scribe<'_, '_> {
             Step::Rename { from, to, inode } => {
                 self.operation(RENAMED, from, Some(to), Some(*inode), None)?;
                 self.rename(from, to)
+            }
+            Step::Move { memory, from, to, staged } => {
+                self.operation(MOVED, from, Some(to), None, *staged)?;
+                self.move_memory(*memory, to)
+            }
+            Step::Revive { memory, path } => {
+                self.revived.insert(path.clone(), *memory);
+                Ok(())
             }
             Step::RemoveTree { path, inode, staged } => {
                 self.operation(REMOVED, path, None, Some(*inode), Some(*staged))
@@ -153,14 +182,15 @@ impl Scribe<'_, '_> {
             }
             Stored::Elsewhere => None,
         };
-        let (memory, memory_id) = match &before {
-            Some(before) => (before.head.memory, before.id),
-            None => self.new_memory(path)?,
+        let (memory, memory_id, prev) = match (&before, self.revived.remove(path)) {
+            (Some(before), _) => (before.head.memory, before.id, Some(before.head.version)),
+            (None, Some(memory)) => self.revive(memory, path)?,
+            (None, None) => self.new_memory(path).map(|(memory, id)| (memory, id, None))?,
         };
         let id = self.version(&Draft {
             memory,
             memory_id,
-            prev: before.as_ref().map(|before| before.head.version),
+            prev,
             operation: if before.is_some() { MODIFIED } else { CREATED },
             path,
             hash: Some(content.hash),
@@ -203,24 +233,49 @@ impl Scribe<'_, '_> {
                 .map_err(failure("find what is renamed"))?;
             rows.collect::<Result<_, _>>().map_err(failure("find what is renamed"))?
         };
-        for Live { head, id } in moved {
-            let path = format!("{to}{}", &head.path[from.len()..]);
-            let body = self.body_of(head.version)?;
-            self.version(&Draft {
-                memory: head.memory,
-                memory_id: id,
-                prev: Some(head.version),
-                operation: MODIFIED,
-                path: &path,
-                hash: Some(head.hash),
-                size: head.size,
-                mode: Some(head.mode),
-                body,
-                staged: None,
-            })?;
-            self.execute("UPDATE memory SET path = ?1 WHERE n = ?2", params![path, head.memory])?;
-        }
-        Ok(())
+        moved.iter().try_for_each(|live| self.carry(live, &format!("{to}{}", &live.head.path[from.len()..])))
+    }
+
+    /// Moves one memory, wherever it is. (Two may be at one path until the change is complete.)
+    fn move_memory(&mut self, memory: i64, to: &str) -> Result<()> {
+        let sql = format!("{HEADS} WHERE m.n = ?1 AND m.live = 1");
+        let found = {
+            let mut query = self.tx.prepare_cached(&sql).map_err(failure("find what is moved"))?;
+            query.query_row(params![memory], read_live).optional().map_err(failure("find what is moved"))?
+        };
+        found.map_or(Ok(()), |live| self.carry(&live, to))
+    }
+
+    /// Gives a live memory another path: a version with the same bytes.
+    fn carry(&mut self, Live { head, id }: &Live, to: &str) -> Result<()> {
+        let body = self.body_of(head.version)?;
+        self.version(&Draft {
+            memory: head.memory,
+            memory_id: *id,
+            prev: Some(head.version),
+            operation: MODIFIED,
+            path: to,
+            hash: Some(head.hash),
+            size: head.size,
+            mode: Some(head.mode),
+            body,
+            staged: None,
+        })?;
+        self.execute("UPDATE memory SET path = ?1 WHERE n = ?2", params![to, head.memory])
+    }
+
+    /// Lets a memory that was deleted live again, at this path; its id and its last version.
+    fn revive(&self, memory: i64, path: &str) -> Result<(i64, MemoryId, Option<i64>)> {
+        self.execute("UPDATE memory SET path = ?1, live = 1 WHERE n = ?2", params![path, memory])?;
+        let mut query = self
+            .tx
+            .prepare_cached("SELECT id, head FROM memory WHERE n = ?1")
+            .map_err(failure("find a memory"))?;
+        query
+            .query_row(params![memory], |row| {
+                Ok((memory, MemoryId(Ulid::from_bytes(row.get(0)?)), Some(row.get(1)?)))
+            })
+            .map_err(failure("find a memory"))
     }
 
     fn new_memory(&self, path: &str) -> Result<(i64, MemoryId)> {

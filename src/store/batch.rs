@@ -3,13 +3,15 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::Edit;
+use super::plan::Plan;
 use super::publish::{Act, Slot};
 use super::queue::{Decided, Outcome, Request, Ticket};
 use super::session::Session;
 use super::snapshot::{ReadFile, Snapshot};
+use super::{Author, Edit};
 use crate::disk::{Look, Place};
 use crate::error::{Error, Result};
+use crate::id::ChangeId;
 use crate::journal::Step;
 use crate::path::MemoryPath;
 
@@ -23,6 +25,9 @@ pub(super) struct Slots {
 /// A request whose edits are staged.
 pub(super) struct Accepted {
     pub(super) ticket: Arc<Ticket>,
+    pub(super) author: Arc<Author>,
+    /// The change that it is a part of; `None`: one of its own.
+    pub(super) change: Option<ChangeId>,
     /// What others had done to its files before: a change of theirs.
     pub(super) outside: Vec<Step>,
     pub(super) own: Vec<Step>,
@@ -115,14 +120,14 @@ impl<'s, 'a> Batch<'s, 'a> {
         if self.is_full || self.accepted.len() >= MOST {
             return Offer::NotNow;
         }
-        let mut snapshot = Snapshot::new(self.session.base(), &self.slots);
+        let mut snapshot = Snapshot::new(self.session.base(), self.session.journal, &self.slots);
         let decided = (request.decide)(&mut snapshot);
         let Snapshot { read, is_partial, .. } = snapshot;
         if is_partial {
             return Offer::NotNow;
         }
-        let edits = match decided {
-            Decided::Edits(edits) => edits,
+        let plan = match decided {
+            Decided::Plan(plan) => plan,
             Decided::Declined => {
                 request.ticket.end(Outcome::Done);
                 return Offer::Settled;
@@ -132,7 +137,7 @@ impl<'s, 'a> Batch<'s, 'a> {
                 return Offer::Settled;
             }
         };
-        match self.accept(edits, read, &request.ticket) {
+        match self.accept(plan, read, request) {
             Ok(offer) => offer,
             Err(error) => {
                 request.ticket.end(Outcome::Failed(self.session.core.refine(error)));
@@ -143,10 +148,12 @@ impl<'s, 'a> Batch<'s, 'a> {
 
     fn accept(
         &mut self,
-        edits: Vec<Edit>,
+        plan: Plan,
         mut read: HashMap<MemoryPath, ReadFile>,
-        ticket: &Arc<Ticket>,
+        request: &Request,
     ) -> Result<Offer> {
+        let Plan { edits, change, .. } = plan;
+        let ticket = &request.ticket;
         refuse_unfit(&edits)?;
         let Some(path) = edits.first().map(|edit| edit.paths()[0].clone()) else {
             ticket.end(Outcome::Done);
@@ -193,7 +200,8 @@ impl<'s, 'a> Batch<'s, 'a> {
             ticket.end(Outcome::Done);
         } else {
             let Addition { outside, own, .. } = addition;
-            self.accepted.push(Accepted { ticket: Arc::clone(ticket), outside, own, path });
+            let (ticket, author) = (Arc::clone(ticket), Arc::clone(&request.author));
+            self.accepted.push(Accepted { ticket, author, change, outside, own, path });
         }
         Ok(Offer::Settled)
     }

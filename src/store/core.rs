@@ -6,17 +6,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use chrono::{DateTime, Utc};
 
 use super::queue::lock;
-use super::{Actor, Hidden, Settings};
+use super::{Hidden, Settings};
 use crate::disk::{Base, Mark};
 use crate::error::{Error, Result, Trouble};
-use crate::journal::By;
 use crate::path::MemoryPath;
 
 /// What does not change while a store is open, and the few marks that do.
 pub(super) struct Core {
     pub(super) base: Base,
     pub(super) settings: Settings,
-    pub(super) actor: Actor,
     pub(super) clock: Box<dyn Fn() -> DateTime<Utc> + Send + Sync>,
     /// Changes that were published and not yet seen to the disk.
     pub(super) unsynced: AtomicU64,
@@ -27,14 +25,6 @@ pub(super) struct Core {
 }
 
 impl Core {
-    pub(super) fn by(&self) -> By<'_> {
-        match &self.actor {
-            Actor::Agent(name) => By::Agent(name),
-            Actor::User(name) => By::User(name),
-            Actor::Outside => By::Outside,
-        }
-    }
-
     /// Microseconds since 1970.
     pub(super) fn now(&self) -> i64 {
         (self.clock)().timestamp_micros()

@@ -8,11 +8,12 @@ use super::batch::{Accepted, Batch};
 use super::publish::{Act, Expected, Original, Pending, Slot, Take};
 use super::queue::Outcome;
 use super::session::Session;
+use super::{Actor, Author};
 use crate::disk::{OpenFile, Stamp, Visit, What};
 use crate::error::{Error, Result};
 use crate::hash::Hash;
 use crate::id::{VersionId, new_ulid};
-use crate::journal::{By, Committed, Content, Record, Step, Stored};
+use crate::journal::{Committed, Content, Record, Step, Stored};
 
 /// What must be added to the history after the fact: strangers' edits of displaced files, each followed by the state
 /// that memdir published over them.
@@ -20,6 +21,8 @@ use crate::journal::{By, Committed, Content, Record, Step, Stored};
 struct Afterwards {
     outside: Vec<Step>,
     again: Vec<Step>,
+    /// Who made the change that each of `again` restates.
+    authors: Vec<Arc<Author>>,
     /// Files in `staging/` that are not to be in the journal, with the paths that they had.
     to_keep: Vec<(String, String)>,
     /// What may go from `staging/`, once all that is to be recorded is.
@@ -29,14 +32,15 @@ struct Afterwards {
 impl Afterwards {
     fn settle(self, session: &mut Session<'_>) -> Result<()> {
         if !self.outside.is_empty() {
-            let records = [
-                Record { by: By::Outside, reason: None, steps: &self.outside },
-                Record {
-                    by: session.core.by(),
-                    reason: Some("over an edit from outside"),
-                    steps: &self.again,
-                },
-            ];
+            let mut records =
+                vec![Record { by: &Actor::Outside, reason: None, id: None, steps: &self.outside }];
+            let mut again = &self.again[..];
+            for authors in self.authors.chunk_by(Arc::ptr_eq) {
+                let (steps, rest) = again.split_at(authors.len());
+                let reason = Some("over an edit from outside");
+                records.push(Record { by: &authors[0].actor, reason, id: None, steps });
+                again = rest;
+            }
             let committed = session.journal.commit(session.core.now(), &records)?;
             for (name, path) in &self.to_keep {
                 session.room.keep(name, &kept_name(session, committed.elsewhere_at(path)))?;
@@ -69,7 +73,7 @@ impl Batch<'_, '_> {
         };
         let failed = publish(session, &mut acts, &accepted, &committed.own);
         session.core.count_unsynced(accepted.len() as u64);
-        if let Err(error) = dispose(session, &acts, &committed.all) {
+        if let Err(error) = dispose(session, &acts, &accepted, &committed.all) {
             // The changes are durable and visible; what could not be put away is seen to by recovery, while the log still
             // tells what it is.
             session.core.warn(&session.core.refine(error));
@@ -95,10 +99,12 @@ fn commit(session: &mut Session<'_>, accepted: &[Accepted]) -> Result<CommittedB
     let mut own = Vec::with_capacity(accepted.len());
     for accepted in accepted {
         if !accepted.outside.is_empty() {
-            records.push(Record { by: By::Outside, reason: None, steps: &accepted.outside });
+            records.push(Record { by: &Actor::Outside, reason: None, id: None, steps: &accepted.outside });
         }
         own.push(records.len());
-        records.push(Record { by: core.by(), reason: None, steps: &accepted.own });
+        let Author { actor, reason } = &*accepted.author;
+        let (reason, id) = (reason.as_deref(), accepted.change);
+        records.push(Record { by: actor, reason, id, steps: &accepted.own });
     }
     let all = session.journal.commit(core.now(), &records)?;
     let own = own.into_iter().map(|i| all.changes[i]).collect();
@@ -169,13 +175,21 @@ fn withdraw(
 }
 
 /// Puts away what was displaced: nothing is removed whose bytes are not in the history or in `kept/`.
-fn dispose(session: &mut Session<'_>, acts: &[Act], committed: &Committed) -> Result<()> {
+fn dispose(
+    session: &mut Session<'_>,
+    acts: &[Act],
+    accepted: &[Accepted],
+    committed: &Committed,
+) -> Result<()> {
     let mut afterwards = Afterwards::default();
     for act in acts.iter().filter(|act| act.is_published()) {
         match act {
             Act::File(slot) => dispose_file(session, slot, committed, &mut afterwards)?,
             Act::Take(take) => dispose_tree(session, take, committed, &mut afterwards)?,
             Act::Tree(_) | Act::Move(_) => {}
+        }
+        if let Some(owner) = act.owners().last() {
+            afterwards.authors.resize_with(afterwards.again.len(), || Arc::clone(&accepted[*owner].author));
         }
     }
     afterwards.settle(session)

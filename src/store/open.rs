@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 
 use super::core::Core;
 use super::queue::Queue;
-use super::{Actor, Inner, Settings, Store};
+use super::{Actor, Author, Inner, Settings, Store};
 use crate::disk::{Backend, Base};
 use crate::error::{Error, Result};
 
@@ -111,13 +111,14 @@ impl Builder {
         let core = Core {
             base,
             settings,
-            actor: self.actor,
             clock: self.clock,
             unsynced: AtomicU64::new(0),
             unsettled: AtomicBool::new(false),
             poison: Mutex::new(None),
             warning: Mutex::new(None),
         };
-        Ok(Store { inner: Arc::new(Inner { core, queue: Queue::default(), engine: Mutex::default() }) })
+        let inner = Inner { core, queue: Queue::default(), engine: Mutex::default() };
+        let author = Author { actor: self.actor, reason: None };
+        Ok(Store { inner: Arc::new(inner), author: Arc::new(author) })
     }
 }

@@ -5,14 +5,15 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
 
-use super::Edit;
+use super::Author;
+use super::plan::Plan;
 use super::snapshot::Snapshot;
 use crate::error::{Error, Result};
 
 /// What a decision came to.
 pub(super) enum Decided {
-    /// These edits are to be made.
-    Edits(Vec<Edit>),
+    /// This is to be done.
+    Plan(Plan),
     /// It wants no change; its caller knows why.
     Declined,
     /// It panicked; the panic belongs to its caller.
@@ -31,6 +32,7 @@ pub(super) enum Outcome {
 /// A decision that waits to be made.
 pub(super) struct Request {
     pub(super) decide: Box<dyn FnMut(&mut Snapshot<'_>) -> Decided + Send>,
+    pub(super) author: Arc<Author>,
     pub(super) ticket: Arc<Ticket>,
 }
 
@@ -222,7 +224,12 @@ mod tests {
     #[test]
     fn what_a_panicking_leader_took_is_served_by_the_next() {
         let queue = Queue::default();
-        let request = || Request { decide: Box::new(|_| Decided::Declined), ticket: Arc::default() };
+        let author = Arc::new(Author { actor: crate::version::Actor::Outside, reason: None });
+        let request = || Request {
+            decide: Box::new(|_| Decided::Declined),
+            author: Arc::clone(&author),
+            ticket: Arc::default(),
+        };
         let mut rounds = 0;
         std::thread::scope(|threads| {
             let (called, second) = std::sync::mpsc::channel();

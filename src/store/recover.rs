@@ -13,8 +13,9 @@ use super::verdict::{Seen, Verdict, is_torn, verdict};
 use crate::disk::{Draft, Look, Mark};
 use crate::error::{Error, Result, Trouble};
 use crate::hash::Hash;
-use crate::journal::{By, Head, LoggedStep, Past, Record, Step};
+use crate::journal::{Head, LoggedStep, Past, Record, Step};
 use crate::path::MemoryPath;
+use crate::store::Actor;
 
 mod directories;
 mod leftovers;
@@ -76,7 +77,7 @@ fn mend(session: &mut Session<'_>, touched: &Touched) -> Result<()> {
             Err(error) => return Err(error),
         }
     }
-    record(session, By::Recovery, &recovered)
+    record(session, &Actor::Recovery, &recovered)
 }
 
 /// Does again what a change did to directories, where it is not done, and notes which files it touched. `rest` are the
@@ -108,6 +109,12 @@ fn replay(
                 let former = touched.former.remove(inode).unwrap_or_default();
                 for path in former.iter().chain([path]).filter(|_| is_there) {
                     remove_tree(session, path, *inode, *staged, touched)?;
+                }
+            }
+            LoggedStep::Moved { from, staged } => {
+                touched.files.entry(from.clone()).or_default();
+                if let Some(staged) = staged {
+                    touched.staged.insert(staged_old(*staged), from.clone());
                 }
             }
             LoggedStep::Version { memory, path, deleted, staged } => {
@@ -165,7 +172,7 @@ fn judge(session: &mut Session<'_>, path: &str, memories: &BTreeSet<i64>) -> Res
         // Of the memory itself: what lies below a directory in its place is judged for itself.
         Verdict::Deleted => theirs.push(Step::Delete { path: path.to_owned(), staged: None }),
     }
-    record(session, By::Outside, &theirs)?;
+    record(session, &Actor::Outside, &theirs)?;
     Ok(false)
 }
 
@@ -227,9 +234,9 @@ fn remove(session: &mut Session<'_>, path: &MemoryPath, memories: &BTreeSet<i64>
 }
 
 /// Commits `steps`, if there are any, as one change.
-fn record(session: &mut Session<'_>, by: By<'_>, steps: &[Step]) -> Result<()> {
+fn record(session: &mut Session<'_>, by: &Actor, steps: &[Step]) -> Result<()> {
     if !steps.is_empty() {
-        session.journal.commit(session.core.now(), &[Record { by, reason: None, steps }])?;
+        session.journal.commit(session.core.now(), &[Record { by, reason: None, id: None, steps }])?;
     }
     Ok(())
 }

@@ -5,10 +5,10 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 
 use super::absorb::Read;
-use super::{Core, recover, sync};
+use super::{Actor, Core, recover, sync};
 use crate::disk::{Base, Look, Mark, OpenFile, Place, Room, check_writable};
 use crate::error::{Error, Result};
-use crate::journal::{By, Journal, Record, Run, Step};
+use crate::journal::{Journal, Record, Run, Step};
 use crate::path::MemoryPath;
 use crate::text::Bytes;
 
@@ -159,8 +159,10 @@ impl Session<'_> {
         if !gone.is_empty() {
             let steps: Vec<Step> =
                 gone.into_iter().map(|head| Step::Delete { path: head.path, staged: None }).collect();
-            self.journal
-                .commit(self.core.now(), &[Record { by: By::Outside, reason: None, steps: &steps }])?;
+            self.journal.commit(
+                self.core.now(),
+                &[Record { by: &Actor::Outside, reason: None, id: None, steps: &steps }],
+            )?;
         }
         self.base().make_root(self.core.settings.dir_mode)
     }

@@ -7,12 +7,16 @@ use super::batch::Slots;
 use super::publish::Pending;
 use crate::disk::{Base, Extent, Found, Look, OpenFile};
 use crate::error::Result;
+use crate::journal::Journal;
 use crate::path::MemoryPath;
 use crate::text::Bytes;
 
 /// What a decision sees: the files as they are inside the lock, earlier changes of the same batch included.
 pub struct Snapshot<'a> {
     base: &'a Base,
+    /// What the history says, for decisions about it.
+    #[expect(dead_code, reason = "no decision asks yet")]
+    pub(super) journal: &'a Journal,
     slots: &'a Slots,
     /// The files that were read from disk: an edit replaces exactly what was read.
     pub(super) read: HashMap<MemoryPath, ReadFile>,
@@ -34,8 +38,8 @@ impl std::fmt::Debug for Snapshot<'_> {
 }
 
 impl<'a> Snapshot<'a> {
-    pub(super) fn new(base: &'a Base, slots: &'a Slots) -> Self {
-        Self { base, slots, read: HashMap::new(), is_partial: false }
+    pub(super) fn new(base: &'a Base, journal: &'a Journal, slots: &'a Slots) -> Self {
+        Self { base, journal, slots, read: HashMap::new(), is_partial: false }
     }
 
     /// What stands at a path.

@@ -56,7 +56,8 @@ fn places(log: Vec<Logged>, changes: u64) -> Option<BTreeSet<String>> {
                 LoggedStep::Version { path, .. }
                 | LoggedStep::MadeDirectory { path }
                 | LoggedStep::RemovedTree { path, .. }
-                | LoggedStep::Recovered { path } => with_parent(&mut places, path),
+                | LoggedStep::Recovered { path }
+                | LoggedStep::Moved { from: path, .. } => with_parent(&mut places, path),
                 LoggedStep::Renamed { from, to, .. } => {
                     // What was changed below it before is below its new name now.
                     let below = format!("{from}/");

@@ -15,6 +15,7 @@ const FLOORS: &[(&str, u8, &[u8])] = &[
     ("guard", 0, &[0]),
     ("hash", 0, &[0]),
     ("id", 0, &[0]),
+    ("version", 0, &[0]),
     ("context", 0, &[0]),
     ("disk", 1, &[0]),
     ("journal", 1, &[0]),
@@ -29,8 +30,9 @@ const FLOORS: &[(&str, u8, &[u8])] = &[
     ("agent", 5, &[0, 2, 3, 4]),
 ];
 
-/// What the table does not allow and is right all the same: the command starts the other doors.
-const ALSO: &[(&str, &str)] = &[("cli", "mcp"), ("cli", "http"), ("cli", "agent")];
+/// What the table does not allow and is right all the same: the command starts the other doors, and what stands beside
+/// a store's memories (archives, copies for an editor, other stores) works on stores.
+const ALSO: &[(&str, &str)] = &[("cli", "mcp"), ("cli", "http"), ("cli", "agent"), ("home", "store")];
 
 /// Foreign crates that must not spread, and the modules that they live in.
 const FOREIGN: &[(&str, &[&str])] = &[
@@ -43,7 +45,14 @@ const FOREIGN: &[(&str, &[&str])] = &[
     ("clap", &["cli"]),
     ("clap_complete", &["cli"]),
     ("clap_mangen", &["cli"]),
+    ("anstream", &["cli"]),
+    ("anstyle", &["cli"]),
+    ("indicatif", &["cli"]),
     ("toml", &["store"]),
+    ("tar", &["home"]),
+    ("regex", &["text"]),
+    ("imara_diff", &["text"]),
+    ("diffy", &["text"]),
     ("tantivy", &["index"]),
     ("rmcp", &["mcp"]),
     ("axum", &["http"]),

@@ -6,10 +6,10 @@ use super::{Touched, find_version, record};
 use crate::disk::{Kind, OpenFile, What};
 use crate::error::Result;
 use crate::id::{VersionId, new_ulid};
-use crate::journal::{By, Step, Stored};
+use crate::journal::{Step, Stored};
 use crate::path::MemoryPath;
-use crate::store::absorb;
 use crate::store::session::Session;
+use crate::store::{Actor, absorb};
 use crate::text::Bytes;
 
 /// Empties `staging/`. What belongs to a change that was committed, or to an earlier recovery, is looked at first: it may
@@ -68,7 +68,7 @@ pub(super) fn put_away(
             }
         })?;
     }
-    record(session, By::Outside, &steps)?;
+    record(session, &Actor::Outside, &steps)?;
     discard(session, name);
     Ok(())
 }

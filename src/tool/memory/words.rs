@@ -220,8 +220,16 @@ pub(super) fn refused(error: &Error, command: Command, paths: &[&Named]) -> Stri
         Error::NewerJournal { .. } => {
             "Error: The memory directory cannot be written: its journal is of a newer memdir".to_owned()
         }
-        // No command makes overlapping edits; a store that is open has neither of the others; and their `Display` may name the host's directories.
-        Error::Overlap { .. } | Error::NoStore { .. } | Error::Settings { .. } => {
+        // No command makes overlapping edits, or asks for the history; a store that is open has neither of the others; and their `Display` may name the host's directories.
+        Error::Overlap { .. }
+        | Error::NoStore { .. }
+        | Error::Settings { .. }
+        | Error::NoVersion { .. }
+        | Error::NoChange { .. }
+        | Error::NoContent { .. }
+        | Error::IsHead { .. }
+        | Error::Taken { .. }
+        | Error::TooEarly { .. } => {
             format!("Error: The memory directory cannot be read: {}", Trouble::Io)
         }
     }

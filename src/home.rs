@@ -1,0 +1,9 @@
+//! What stands beside a store's memories: archives of them, and copies for an editor.
+
+mod archive;
+mod edit;
+mod import;
+
+pub use archive::{ExportError, export};
+pub use edit::{Draft, Edited};
+pub use import::{ImportError, Imported, Limits, import_archive, import_directory};
