@@ -265,6 +265,7 @@ impl Store {
     ///
     /// # Panics
     /// When a decision does.
+    #[must_use = "one that fails says so here"]
     pub fn change_many<T, E, F>(&self, decisions: Vec<F>) -> Vec<Result<T, E>>
     where
         T: Send + 'static,
