@@ -11,6 +11,7 @@ mod list;
 mod lock;
 mod mark;
 mod names;
+mod outside;
 mod room;
 mod sandbox;
 mod site;
@@ -23,6 +24,7 @@ pub(crate) use base::{Base, sync_at};
 #[cfg(test)]
 pub(crate) use mark::forge_boot;
 pub(crate) use mark::{Mark, Marked};
+pub(crate) use outside::open_outside;
 pub(crate) use room::Room;
 pub(crate) use sandbox::{Backend, OpenFile, Place};
 pub(crate) use stage::{Draft, check_writable, make_in, merge, move_to_free, remove_empty};

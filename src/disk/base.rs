@@ -91,6 +91,12 @@ impl Base {
         &self.path
     }
 
+    /// Whether it has this device and inode.
+    pub(crate) fn is_at(&self, device: u64, inode: u64) -> bool {
+        let seen = super::stat::of(self.sandbox.base());
+        seen.is_ok_and(|seen| (seen.stamp.dev, seen.stamp.ino) == (device, inode))
+    }
+
     /// Opens the machine's room, making what is missing.
     pub(crate) fn room(&self, allow_fuse: bool) -> Result<Room> {
         site::refuse_network(self.sandbox.base(), allow_fuse)?;

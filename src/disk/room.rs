@@ -18,6 +18,8 @@ pub(super) const MEMORIES: &str = "memories";
 pub(super) const JOURNAL: &str = "journal.db";
 const STAGING: &str = "staging";
 pub(super) const KEPT: &str = "kept";
+/// Copies of memories that people edit.
+const EDITS: &str = "edits";
 /// The room belongs to the machine, whatever the settings say of memories.
 const PRIVATE: Mode = Mode::RWXU;
 
@@ -83,6 +85,18 @@ impl Room {
     pub(crate) fn is_current(&self, base: BorrowedFd<'_>) -> bool {
         let seen = inode(base, &format!("{ROOM}/{LOCK}"));
         seen.is_some() && seen == self.lock_inode
+    }
+
+    /// Where the copies are that people edit, for editors, which open by name; made when it is missing.
+    pub(crate) fn edits_path(&self) -> Result<PathBuf> {
+        make_directory(&self.dir, EDITS)?;
+        open_directory(&self.dir, EDITS)?;
+        Ok(self.path.join(EDITS))
+    }
+
+    /// A file without a name, on the same disk as the store, that is gone when it is closed.
+    pub(crate) fn scratch(&self) -> Result<std::fs::File> {
+        tempfile::tempfile_in(&self.path).map_err(|e| Error::write("make a file in .memdir", e))
     }
 
     /// Syncs the names in the room: a journal that was just made must not vanish.

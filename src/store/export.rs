@@ -1,6 +1,11 @@
 //! All files of a store at one moment.
 
-use super::{History, Store};
+use std::collections::BTreeSet;
+use std::os::fd::AsFd as _;
+
+use super::session::{Patience, Session};
+use super::{History, Store, lock};
+use crate::disk::{What, visit};
 use crate::error::Result;
 use crate::path::MemoryPath;
 use crate::text::Bytes;
@@ -22,11 +27,62 @@ pub struct StoredFile {
 impl Store {
     /// Calls `each` with every file, as they all are at one moment, and returns the history as it is at that same moment.
     ///
-    /// What others did is taken in first. Writers wait meanwhile.
+    /// The files come in the order of their paths' bytes. They are those that a listing shows, and of the hidden ones
+    /// those that memdir made. What others did is taken in first. Writers wait meanwhile.
     ///
     /// # Errors
     /// As [`Store::change`], or what `each` returns.
-    pub fn snapshot(&self, _each: &mut dyn FnMut(StoredFile) -> Result<()>) -> Result<History> {
-        todo!()
+    pub fn snapshot(&self, each: &mut dyn FnMut(StoredFile) -> Result<()>) -> Result<History> {
+        self.absorb_first()?;
+        let history = self.history()?;
+        let core = &self.inner.core;
+        let taken = lock(&self.inner.engine).enter(core, Patience::Wait, |session| {
+            history.freeze()?;
+            let files = files(session)?;
+            files.iter().try_for_each(|path| match read(session, path)? {
+                Some(file) => each(file),
+                None => Ok(()),
+            })
+        })?;
+        taken.unwrap_or(Ok(()))?;
+        Ok(history)
     }
+
+    /// Takes in what others did.
+    #[allow(clippy::unused_self, clippy::unnecessary_wraps, reason = "it has nothing to call yet")]
+    fn absorb_first(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// The paths of all files that belong to the store.
+fn files(session: &Session<'_>) -> Result<BTreeSet<MemoryPath>> {
+    let mut files = BTreeSet::new();
+    let Some(root) = session.base().sandbox.root()? else { return Ok(files) };
+    visit(root.as_fd(), &mut |seen| {
+        if seen.what == What::File
+            && let Ok(path) = std::str::from_utf8(seen.path)
+            && !is_passed_over(path)
+        {
+            files.insert(MemoryPath::ROOT.join(path));
+        }
+        Ok(())
+    })?;
+    let heads = session.journal.heads_below("")?;
+    let known = heads.into_iter().map(|head| MemoryPath::from_normal(head.path));
+    files.extend(known.filter(|path| is_passed_over(path.as_str()) && !path.names_git()));
+    Ok(files)
+}
+
+/// Whether a listing does not show it.
+fn is_passed_over(path: &str) -> bool {
+    path.split('/').any(|name| name.starts_with('.') || name == "node_modules")
+}
+
+/// A file, if it is (still) there.
+fn read(session: &Session<'_>, path: &MemoryPath) -> Result<Option<StoredFile>> {
+    let sandbox = &session.base().sandbox;
+    let Ok((bytes, stamp)) = sandbox.read_stamped(path)? else { return Ok(None) };
+    let modified = i64::try_from(stamp.mtime.div_euclid(1_000_000_000)).unwrap_or(0);
+    Ok(Some(StoredFile { path: path.clone(), bytes, mode: stamp.mode & 0o7777, modified }))
 }

@@ -21,6 +21,7 @@ use crate::path::MemoryPath;
 
 mod crash;
 mod damage;
+mod export;
 mod history;
 mod invariants;
 mod outside;
