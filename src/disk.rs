@@ -23,7 +23,7 @@ pub(crate) use base::{Base, sync_at};
 pub(crate) use mark::forge_boot;
 pub(crate) use mark::{Mark, Marked};
 pub(crate) use room::Room;
-pub(crate) use sandbox::{Backend, OpenFile, Place};
+pub(crate) use sandbox::{Backend, Handles, OpenFile, Place};
 pub(crate) use stage::{Draft, check_writable, make_in, merge, move_to_free, remove_empty};
 pub(crate) use stat::{Kind, Stamp};
 pub(crate) use tree::{Visit, What, visit};

@@ -1,6 +1,6 @@
 //! Committing changes: rows of the log, versions chained to one another, memories moved on.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use ulid::Ulid;
@@ -61,7 +61,8 @@ impl Journal {
             .db
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(failure("begin a change"))?;
-        let mut scribe = Scribe { tx: &tx, tail, done: Committed::default(), revived: HashMap::new() };
+        let (revived, moved) = (HashMap::new(), HashSet::new());
+        let mut scribe = Scribe { tx: &tx, tail, done: Committed::default(), revived, moved };
         for record in records {
             scribe.change(record, now, run)?;
         }
@@ -81,6 +82,8 @@ struct Scribe<'t, 'db> {
     done: Committed,
     /// Memories that live again in the change that is being written, by path.
     revived: HashMap<String, i64>,
+    /// Memories that it moves.
+    moved: HashSet<i64>,
 }
 
 /// A new version, before it has a number.
@@ -125,6 +128,7 @@ impl Scribe<'_, '_> {
             ],
         )?;
         self.revived.clear();
+        self.moved.clear();
         self.done.changes.push(from_sql(self.tail.change));
         record.steps.iter().try_for_each(|step| self.step(step))
     }
@@ -137,7 +141,8 @@ impl Scribe<'_, '_> {
                 self.rename(from, to)
             }
             Step::Move { memory, from, to, staged } => {
-                self.operation(MOVED, from, Some(to), None, *staged)?;
+                self.operation(MOVED, from, Some(to), Some(memory.cast_unsigned()), *staged)?;
+                self.moved.insert(*memory);
                 self.move_memory(*memory, to)
             }
             Step::Revive { memory, path } => {
@@ -170,6 +175,15 @@ impl Scribe<'_, '_> {
 
     fn write(&mut self, path: &str, content: &Content, mode: u32, staged: Option<u64>) -> Result<()> {
         let before = self.live(path)?;
+        if let Some(Live { head, .. }) = &before
+            && head.stored
+            && (head.hash, head.size) == (content.hash, content.size)
+            && self.moved.contains(&head.memory)
+        {
+            // The move is all that happens to it: the version of that only learns which file it is.
+            let sql = "UPDATE version SET staged = ?1, mode = ?2 WHERE n = ?3";
+            return self.execute(sql, params![staged.map(to_sql), mode, head.version]);
+        }
         let body = match &content.bytes {
             Stored::Here { new, old } => {
                 let base = match (&before, old) {

@@ -15,8 +15,8 @@ const APPLICATION: i64 = 0x6d65_6d64;
 /// - `run`: one boot and mount of the disk. What was published in another run may not have reached the disk.
 /// - `change`: what one call did, in order. `at`: microseconds since 1970, strictly increasing. `versions`: the newest version
 ///   before it, so that its own are those up to the next change's.
-/// - `operation`: what a change did to directories: 0 made, 1 renamed (`target`), 2 removed, 3 a file recovered, 4 a memory moved (`target`). `inode` tells the directory from a
-///   later one of the same name.
+/// - `operation`: what a change did to directories: 0 made, 1 renamed (`target`), 2 removed, 3 a file recovered, 4 a memory
+///   moved (`target`). `inode` tells the directory from a later one of the same name; of a move it is the memory.
 /// - `memory`: a file through all its versions; `path` is where it is, or where it last was.
 /// - `version`: 0 created, 1 modified, 2 deleted. `prev` is the version before; `body` has the bytes, or nothing where they are in
 ///   `kept/` or were never read. `salt`, `path` and `sha256` make `leaf`; `chain` runs over all leaves.

@@ -172,7 +172,7 @@ impl Session<'_> {
         match self.base().sandbox.open_file(path)? {
             Ok(open) => {
                 let bytes = self.read_open(&open)?;
-                Ok(Some((open, bytes)))
+                Ok(Some((open.stamp, bytes)))
             }
             Err(_) => Ok(None),
         }
