@@ -17,7 +17,9 @@ use crate::version::Actor;
 mod body;
 mod commit;
 mod delta;
+mod filter;
 mod history;
+mod past;
 mod redo;
 mod schema;
 #[cfg(test)]
@@ -25,7 +27,8 @@ pub(crate) mod verify;
 mod withdraw;
 
 pub(crate) use commit::Committed;
-pub(crate) use history::{History, Reader, Target};
+pub(crate) use history::{History, Reader};
+pub(crate) use past::Target;
 pub(crate) use redo::{Logged, LoggedStep, Past};
 
 /// One boot of the machine and one mount of the file system: what was published in another run may be lost.

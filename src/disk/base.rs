@@ -86,6 +86,11 @@ impl Base {
         Ok(())
     }
 
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Opens the machine's room, making what is missing.
     pub(crate) fn room(&self, allow_fuse: bool) -> Result<Room> {
         site::refuse_network(self.sandbox.base(), allow_fuse)?;

@@ -17,7 +17,7 @@ pub(super) const ROOM: &str = ".memdir";
 pub(super) const MEMORIES: &str = "memories";
 pub(super) const JOURNAL: &str = "journal.db";
 const STAGING: &str = "staging";
-const KEPT: &str = "kept";
+pub(super) const KEPT: &str = "kept";
 /// The room belongs to the machine, whatever the settings say of memories.
 const PRIVATE: Mode = Mode::RWXU;
 
@@ -92,13 +92,18 @@ impl Room {
 
     /// The names in `staging/`, which are all machine-made.
     pub(crate) fn staged(&self) -> Result<Vec<String>> {
+        self.names_in(STAGING)
+    }
+
+    /// The names in a directory of the room.
+    pub(super) fn names_in(&self, directory: &str) -> Result<Vec<String>> {
         let mut names = Vec::new();
-        for entry in walkdir::WalkDir::new(self.path.join(STAGING)).min_depth(1).max_depth(1) {
+        for entry in walkdir::WalkDir::new(self.path.join(directory)).min_depth(1).max_depth(1) {
             match entry {
                 Ok(entry) => names.push(entry.file_name().to_string_lossy().into_owned()),
                 Err(e) => {
                     let e = e.into_io_error().unwrap_or_else(|| std::io::ErrorKind::Other.into());
-                    return Err(Error::write("look into .memdir/staging", e));
+                    return Err(Error::write(format!("look into .memdir/{directory}"), e));
                 }
             }
         }

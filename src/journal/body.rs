@@ -14,14 +14,17 @@ const ROW: usize = 32;
 impl Journal {
     /// The bytes of a version; `None` when the journal does not hold them.
     pub(crate) fn content(&self, version: i64) -> Result<Option<Vec<u8>>> {
-        let body = self
-            .db
-            .query_row("SELECT body FROM version WHERE n = ?1", params![version], |row| row.get(0))
-            .map_err(failure("find a version"))?;
-        match body {
-            Some(body) => read(&self.db, body).map(Some),
-            None => Ok(None),
-        }
+        content(&self.db, version)
+    }
+}
+
+/// The bytes of a version; `None` when the journal does not hold them.
+pub(super) fn content(db: &Connection, version: i64) -> Result<Option<Vec<u8>>> {
+    let mut query =
+        db.prepare_cached("SELECT body FROM version WHERE n = ?1").map_err(failure("find a version"))?;
+    match query.query_row(params![version], |row| row.get(0)).map_err(failure("find a version"))? {
+        Some(body) => read(db, body).map(Some),
+        None => Ok(None),
     }
 }
 

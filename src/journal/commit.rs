@@ -275,12 +275,14 @@ impl Scribe<'_, '_> {
             body,
             staged: None,
         })?;
-        self.execute("UPDATE memory SET path = ?1 WHERE n = ?2", params![to, head.memory])
+        self.execute("UPDATE memory SET path = ?1 WHERE n = ?2", params![to, head.memory])?;
+        self.place(to, head.memory)
     }
 
     /// Lets a memory that was deleted live again, at this path; its id and its last version.
     fn revive(&self, memory: i64, path: &str) -> Result<(i64, MemoryId, Option<i64>)> {
         self.execute("UPDATE memory SET path = ?1, live = 1 WHERE n = ?2", params![path, memory])?;
+        self.place(path, memory)?;
         let mut query = self
             .tx
             .prepare_cached("SELECT id, head FROM memory WHERE n = ?1")
@@ -296,7 +298,14 @@ impl Scribe<'_, '_> {
         let id = MemoryId(new_ulid(self.tail.at));
         let sql = "INSERT INTO memory (id, path, head, live) VALUES (?1, ?2, 0, 1)";
         self.execute(sql, params![id.0.to_bytes(), path])?;
-        Ok((self.tx.last_insert_rowid(), id))
+        let memory = self.tx.last_insert_rowid();
+        self.place(path, memory)?;
+        Ok((memory, id))
+    }
+
+    /// Takes note that a memory has a path from now on, so that it is found by it for ever.
+    fn place(&self, path: &str, memory: i64) -> Result<()> {
+        self.execute("INSERT OR IGNORE INTO place VALUES (?1, ?2)", params![path, memory])
     }
 
     /// Adds a version, links it into the chain, and makes it its memory's head.

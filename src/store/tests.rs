@@ -21,6 +21,7 @@ use crate::path::MemoryPath;
 
 mod crash;
 mod damage;
+mod history;
 mod invariants;
 mod outside;
 mod power;
