@@ -27,7 +27,7 @@ pub(crate) use room::Room;
 pub(crate) use sandbox::{Backend, Handles, OpenFile, Place};
 pub(crate) use stage::{Draft, check_writable, make_in, merge, move_to_free, remove_empty};
 pub(crate) use stat::{Kind, Stamp};
-pub(crate) use tree::{Visit, What, visit};
+pub(crate) use tree::{Go, Visit, What, survey, visit};
 
 /// What stands at a path, looked at from the root down.
 #[derive(Debug, Clone, PartialEq, Eq)]

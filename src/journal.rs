@@ -18,6 +18,7 @@ mod body;
 mod commit;
 mod delta;
 mod filter;
+mod heads;
 mod history;
 mod past;
 mod redo;

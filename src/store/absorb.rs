@@ -66,7 +66,7 @@ pub(super) fn tree(
                 return Err(Error::Write { why: Trouble::Denied, doing, source: None });
             }
             What::Mount => return Err(Error::Unsupported { path: path.clone() }),
-            What::Directory { .. } | What::Link | What::Special => return Ok(()),
+            What::Directory { .. } | What::Link | What::Special | What::Closed => return Ok(()),
             What::File => {}
         }
         let Ok(open) = seen.open()? else { return Ok(()) };

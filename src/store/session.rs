@@ -42,7 +42,7 @@ pub(super) enum Patience {
 }
 
 /// A file of more bytes is never read to be recorded: it is moved about as it is.
-const MOST_READ: u64 = 64 << 20;
+pub(super) const MOST_READ: u64 = 64 << 20;
 
 impl Engine {
     /// Takes the lock, mends what a predecessor left, and runs `work`; `Ok(None)` when the lock was not to be had at once.

@@ -25,6 +25,7 @@ mod history;
 mod invariants;
 mod outside;
 mod power;
+mod scan;
 mod withdraw;
 
 /// What stands somewhere below `memories`.
