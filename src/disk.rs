@@ -20,6 +20,7 @@ mod tree;
 mod walk;
 
 pub(crate) use base::{Base, sync_at};
+pub(crate) use lock::Held;
 #[cfg(test)]
 pub(crate) use mark::forge_boot;
 pub(crate) use mark::{Mark, Marked};

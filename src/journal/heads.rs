@@ -2,8 +2,10 @@
 
 use rusqlite::{OptionalExtension as _, params};
 
-use super::{HEADS, Head, History, below, failure, read_head};
+use super::commit::read_tail;
+use super::{HEADS, Head, History, below, failure, from_sql, read_head};
 use crate::error::Result;
+use crate::hash::Hash;
 
 impl History<'_> {
     /// The memory that lives at exactly this path.
@@ -25,5 +27,14 @@ impl History<'_> {
             each(read_head(row).map_err(failure(doing))?)?;
         }
         Ok(())
+    }
+
+    /// How many memories and versions there are, and the end of the chain.
+    pub(crate) fn size(self) -> Result<(u64, u64, Hash)> {
+        let count =
+            |sql| self.db.query_row(sql, [], |row| row.get(0)).map(from_sql).map_err(failure("count"));
+        let memories = count("SELECT count(*) FROM memory WHERE head > 0")?;
+        let versions = count("SELECT count(*) FROM version")?;
+        Ok((memories, versions, Hash(read_tail(self.db)?.chain)))
     }
 }

@@ -21,6 +21,7 @@ use crate::path::MemoryPath;
 
 mod crash;
 mod damage;
+mod forget;
 mod history;
 mod invariants;
 mod outside;
