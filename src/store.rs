@@ -401,7 +401,7 @@ impl Inner {
             return Ok(());
         }
         let synced = lock(&self.engine).enter(&self.core, Patience::Try, |session| {
-            sync::sync(session).map_err(|error| self.core.refine(error))
+            sync::sync(session).and_then(|()| sync::tidy(session)).map_err(|error| self.core.refine(error))
         })?;
         synced.unwrap_or(Ok(()))
     }
