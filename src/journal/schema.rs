@@ -15,8 +15,8 @@ const APPLICATION: i64 = 0x6d65_6d64;
 /// - `run`: one boot and mount of the disk. What was published in another run may not have reached the disk.
 /// - `change`: what one call did, in order. `at`: microseconds since 1970, strictly increasing. `versions`: the newest version
 ///   before it, so that its own are those up to the next change's.
-/// - `operation`: what a change did to directories: 0 made, 1 renamed (`target`), 2 removed, 3 a file recovered, 4 a memory moved (`target`). `inode` tells the directory from a
-///   later one of the same name.
+/// - `operation`: what a change did to directories: 0 made, 1 renamed (`target`), 2 removed, 3 a file recovered, 4 a memory
+///   moved (`target`). `inode` tells the directory from a later one of the same name; of a move it is the memory.
 /// - `memory`: a file through all its versions; `path` is where it is, or where it last was.
 /// - `version`: 0 created, 1 modified, 2 deleted. `prev` is the version before; `body` has the bytes, or nothing where they are in
 ///   `kept/` or were never read. `salt`, `path` and `sha256` make `leaf`; `chain` runs over all leaves.
@@ -47,6 +47,7 @@ const TABLES_2: &str = "
 CREATE TABLE place (path TEXT NOT NULL, memory INTEGER NOT NULL, PRIMARY KEY (path, memory)) STRICT, WITHOUT ROWID;
 CREATE TABLE redaction (version INTEGER PRIMARY KEY, at INTEGER NOT NULL, actor INTEGER NOT NULL, name TEXT) STRICT;
 CREATE TABLE anchor (first INTEGER PRIMARY KEY, last INTEGER NOT NULL, chain BLOB NOT NULL) STRICT;
+CREATE INDEX change_withdrawn ON change (seq) WHERE withdrawn = 1;
 ";
 
 /// What format 2 has beside its tables, of what was written in format 1.

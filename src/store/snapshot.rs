@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::batch::Slots;
 use super::publish::Pending;
-use crate::disk::{Base, Extent, Found, Look, OpenFile};
+use crate::disk::{Base, Extent, Found, Look, Stamp};
 use crate::error::Result;
 use crate::journal::Journal;
 use crate::path::MemoryPath;
@@ -15,7 +15,6 @@ use crate::text::Bytes;
 pub struct Snapshot<'a> {
     base: &'a Base,
     /// What the history says, for decisions about it.
-    #[expect(dead_code, reason = "no decision asks yet")]
     pub(super) journal: &'a Journal,
     slots: &'a Slots,
     /// The files that were read from disk: an edit replaces exactly what was read.
@@ -27,7 +26,7 @@ pub struct Snapshot<'a> {
 /// A file as it was read.
 #[derive(Debug)]
 pub(super) struct ReadFile {
-    pub(super) open: OpenFile,
+    pub(super) stamp: Stamp,
     pub(super) bytes: Bytes,
 }
 
@@ -71,7 +70,8 @@ impl<'a> Snapshot<'a> {
         match self.base.sandbox.open_file(path)? {
             Ok(open) => {
                 let bytes = self.base.sandbox.read_whole(&open, path)?;
-                self.read.insert(path.clone(), ReadFile { open, bytes: Arc::clone(&bytes) });
+                let read = ReadFile { stamp: open.stamp, bytes: Arc::clone(&bytes) };
+                self.read.insert(path.clone(), read);
                 Ok(Found::File(bytes))
             }
             Err(look) => Ok(Found::Not(self.overlay(look))),

@@ -19,13 +19,17 @@ use crate::hash::Hash;
 use crate::journal::verify;
 use crate::path::MemoryPath;
 
+mod audit;
 mod crash;
 mod damage;
+mod erase;
 mod export;
+mod forget;
 mod history;
 mod invariants;
 mod outside;
 mod power;
+mod scan;
 mod withdraw;
 
 /// What stands somewhere below `memories`.
