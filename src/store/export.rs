@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::os::fd::AsFd as _;
 
+use super::scan::survey::{is_passed_over, reach};
 use super::session::{Patience, Session};
 use super::{History, Store, lock};
-use crate::disk::{What, visit};
-use crate::error::Result;
+use crate::disk::{Go, What, survey};
+use crate::error::{Error, Result, Trouble};
 use crate::path::MemoryPath;
 use crate::text::Bytes;
 
@@ -28,12 +29,13 @@ impl Store {
     /// Calls `each` with every file, as they all are at one moment, and returns the history as it is at that same moment.
     ///
     /// The files come in the order of their paths' bytes. They are those that a listing shows, and of the hidden ones
-    /// those that memdir made. What others did is taken in first. Writers wait meanwhile.
+    /// those that memdir made; a name that no path has is passed over. What others did is taken in first. Writers wait
+    /// meanwhile.
     ///
     /// # Errors
     /// As [`Store::change`], or what `each` returns.
     pub fn snapshot(&self, each: &mut dyn FnMut(StoredFile) -> Result<()>) -> Result<History> {
-        self.absorb_first()?;
+        self.absorb(&MemoryPath::ROOT)?;
         let history = self.history()?;
         let core = &self.inner.core;
         let taken = lock(&self.inner.engine).enter(core, Patience::Wait, |session| {
@@ -47,36 +49,38 @@ impl Store {
         taken.unwrap_or(Ok(()))?;
         Ok(history)
     }
-
-    /// Takes in what others did.
-    #[allow(clippy::unused_self, clippy::unnecessary_wraps, reason = "it has nothing to call yet")]
-    fn absorb_first(&self) -> Result<()> {
-        Ok(())
-    }
 }
 
 /// The paths of all files that belong to the store.
 fn files(session: &Session<'_>) -> Result<BTreeSet<MemoryPath>> {
     let mut files = BTreeSet::new();
     let Some(root) = session.base().sandbox.root()? else { return Ok(files) };
-    visit(root.as_fd(), &mut |seen| {
-        if seen.what == What::File
-            && let Ok(path) = std::str::from_utf8(seen.path)
-            && !is_passed_over(path)
-        {
-            files.insert(MemoryPath::ROOT.join(path));
+    survey(root.as_fd(), &mut |seen| {
+        if seen.path.is_empty() {
+            return Ok(Go::On);
         }
-        Ok(())
+        if is_passed_over(seen.name.to_bytes()) {
+            return Ok(Go::Past);
+        }
+        let Ok(path) = reach(&MemoryPath::ROOT, seen.path) else { return Ok(Go::Past) };
+        match seen.what {
+            What::File => {
+                files.insert(path);
+            }
+            // An export that lacks a part must not look like one.
+            What::Closed => {
+                let doing = format!("open {path}");
+                return Err(Error::Read { why: Trouble::Denied, doing, source: None });
+            }
+            What::Directory { .. } | What::Link | What::Special | What::Mount => {}
+        }
+        Ok(Go::On)
     })?;
-    let heads = session.journal.heads_below("")?;
-    let known = heads.into_iter().map(|head| MemoryPath::from_normal(head.path));
-    files.extend(known.filter(|path| is_passed_over(path.as_str()) && !path.names_git()));
+    let known = session.journal.heads_below("")?;
+    let known = known.into_iter().map(|head| MemoryPath::from_normal(head.path));
+    let is_hidden = |path: &MemoryPath| path.segments().any(|name| is_passed_over(name.as_bytes()));
+    files.extend(known.filter(|path| is_hidden(path) && !path.names_git()));
     Ok(files)
-}
-
-/// Whether a listing does not show it.
-fn is_passed_over(path: &str) -> bool {
-    path.split('/').any(|name| name.starts_with('.') || name == "node_modules")
 }
 
 /// A file, if it is (still) there.

@@ -97,7 +97,6 @@ impl History {
     }
 
     /// From now on all is read as it is at this moment.
-    #[allow(dead_code, reason = "for exports")]
     pub(super) fn freeze(&self) -> Result<()> {
         self.reader.freeze()
     }

@@ -34,7 +34,7 @@ pub enum Edited {
 }
 
 /// What is to be done with an edited text.
-enum Way {
+pub(super) enum Way {
     Done(Edited),
     /// This is to be written.
     Write(Bytes, Edited),
@@ -52,41 +52,8 @@ impl Store {
             return Ok(Edited::Unchanged);
         }
         let change = self.new_change();
-        let way = Arc::new(Mutex::new(None));
-        let first = {
-            let (path, base, mine, way) =
-                (path.clone(), base.map(str::to_owned), mine.to_owned(), Arc::clone(&way));
-            let decide = move |snapshot: &mut Snapshot<'_>| -> Result<_> {
-                let decided = decide(snapshot.read(&path)?, base.as_deref(), &mine);
-                let bytes = match &decided {
-                    Way::Done(_) => None,
-                    Way::Write(bytes, _) => Some(Arc::clone(bytes)),
-                    Way::Conflict(..) => {
-                        // First of its batch, so that what follows it is in the same one.
-                        snapshot.wants_to_be_first();
-                        Some(Arc::new(mine.clone().into_bytes()))
-                    }
-                };
-                *lock(&way) = Some(decided);
-                Ok((plan(&path, bytes, change), ()))
-            };
-            Box::new(decide) as Decision
-        };
-        let second = {
-            let (path, way) = (path.clone(), Arc::clone(&way));
-            let decide = move |snapshot: &mut Snapshot<'_>| -> Result<_> {
-                let bytes = match &*lock(&way) {
-                    Some(Way::Conflict(_, stays)) => Some(Arc::clone(stays)),
-                    _ => None,
-                };
-                if bytes.is_some() {
-                    snapshot.read(&path)?;
-                }
-                Ok((plan(&path, bytes, change), ()))
-            };
-            Box::new(decide) as Decision
-        };
-        for result in self.carry_out(vec![first, second]) {
+        let (decisions, way) = decisions(path, base, mine, change);
+        for result in self.carry_out(decisions) {
             result?;
         }
         let way = lock(&way).take();
@@ -113,7 +80,45 @@ impl Store {
     }
 }
 
-type Decision = Box<dyn FnMut(&mut Snapshot<'_>) -> Result<(Plan, ())> + Send>;
+/// One of the two steps.
+pub(super) type Decision = Box<dyn FnMut(&mut Snapshot<'_>) -> Result<(Plan, ())> + Send>;
+
+/// The steps that settle an edited text, and where they leave what came of it: the second is for a conflict alone.
+pub(super) fn decisions(
+    path: &MemoryPath,
+    base: Option<&str>,
+    mine: &str,
+    change: ChangeId,
+) -> (Vec<Decision>, Arc<Mutex<Option<Way>>>) {
+    let way = Arc::new(Mutex::new(None));
+    let first = {
+        let (path, base, mine) = (path.clone(), base.map(str::to_owned), mine.to_owned());
+        let way = Arc::clone(&way);
+        move |snapshot: &mut Snapshot<'_>| {
+            let decided = decide(snapshot.read(&path)?, base.as_deref(), &mine);
+            let bytes = match &decided {
+                Way::Done(_) => None,
+                Way::Write(bytes, _) => Some(Arc::clone(bytes)),
+                Way::Conflict(..) => {
+                    // The batch may hold one more change only: the next one belongs into the same.
+                    snapshot.wants_to_be_first();
+                    Some(Arc::new(mine.clone().into_bytes()))
+                }
+            };
+            *lock(&way) = Some(decided);
+            Ok((plan(&path, bytes, change), ()))
+        }
+    };
+    let second = {
+        let (path, way) = (path.clone(), Arc::clone(&way));
+        move |snapshot: &mut Snapshot<'_>| {
+            let Some(Way::Conflict(_, stays)) = &*lock(&way) else { return Ok((Plan::default(), ())) };
+            snapshot.read(&path)?;
+            Ok((plan(&path, Some(Arc::clone(stays)), change), ()))
+        }
+    };
+    (vec![Box::new(first), Box::new(second)], way)
+}
 
 fn plan(path: &MemoryPath, bytes: Option<Bytes>, change: ChangeId) -> Plan {
     let edits = bytes.map(|bytes| Edit::Write { path: path.clone(), bytes }).into_iter().collect();

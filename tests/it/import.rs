@@ -537,6 +537,10 @@ fn many_files_are_one_change() {
         })
         .unwrap();
     assert_eq!(versions, 600);
+    // And so one undo takes all of it back.
+    let undo = memdir::Restore::Change(imported.change_id.unwrap());
+    assert_eq!(world.store.restore(&undo, Others::Keep).unwrap().memories.len(), 600);
+    assert_eq!(world.tree(), BTreeMap::new());
 }
 
 /// Bytes of a good archive are changed at random; the sums of headers are made right again half of the time, so that

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use super::*;
 use crate::id::ChangeId;
-use crate::store::{Edited, Hidden, Others, Put, Settings, StoredFile};
+use crate::store::{Edited, Hidden, Others, Put, Restore, Settings, StoredFile, settle};
 use crate::version::{Log, Version};
 
 fn all(store: &Store) -> Vec<StoredFile> {
@@ -47,7 +47,7 @@ fn a_snapshot_has_what_is_visible_and_the_hidden_files_that_memdir_made() {
     for path in [".made.md", "a/.b/made.md", "a.md", "a/c.md", "a-b.md", "b/node_modules/made.md"] {
         put(&store, path, path).unwrap();
     }
-    for path in [".git/config", ".found.md", "node_modules/x.md", "a/found.md", "é/e\u{301}.md"] {
+    for path in [".git/config", ".found.md", "node_modules/x.md", "a/found.md", "é/e\u{301}.md", "a\\b"] {
         world.write(path, path);
     }
     std::os::unix::fs::symlink("a.md", world.file("link.md")).unwrap();
@@ -86,6 +86,20 @@ fn the_history_of_a_snapshot_is_that_of_its_moment() {
     history.versions(&Log::default(), &mut each).unwrap();
     assert_eq!(count, 1);
     assert_eq!(versions(&store, &Log::default()).len(), 2);
+}
+
+#[test]
+fn what_others_did_is_in_the_history_of_a_snapshot() {
+    let world = World::new();
+    let store = world.open();
+    put(&store, "a.md", "1").unwrap();
+    world.write("a.md", "2");
+    world.write("b.md", "3");
+    let history = store.snapshot(&mut |_| Ok(())).unwrap();
+    for (path, content) in [("a.md", "2"), ("b.md", "3")] {
+        let head = history.head(&super::path(path)).unwrap().unwrap();
+        assert_eq!(text(&history.content(head.id).unwrap()), content);
+    }
 }
 
 #[test]
@@ -191,7 +205,44 @@ fn where_edits_meet_the_memory_stays_and_the_edited_text_is_a_version() {
         assert_eq!(all.len(), 3);
         assert_eq!(all[1].change_id, all[2].change_id);
         assert_eq!(history.content(all[2].id).unwrap().as_slice(), now);
+        // There is nothing to undo, and the edited text can be had.
+        let change = Restore::Change(all[1].change_id);
+        assert_eq!(store.restore(&change, Others::Keep).unwrap().change_id, None);
+        let wanted = Restore::Version { path: path("a.md"), version: mine };
+        store.restore(&wanted, Others::Keep).unwrap();
+        assert_eq!(world.read("a.md").unwrap(), b"mine\n");
         drop((store, history));
+        world.check(&[]);
+    }
+}
+
+/// A batch takes 64 changes. What was committed together has one time, but for the microseconds that tell changes apart.
+#[test]
+fn both_versions_of_a_conflict_are_committed_together_however_many_wait() {
+    for waiting in [0, 1, 62, 63, 64, 127] {
+        let world = World::new();
+        let hours = std::sync::atomic::AtomicI64::new(0);
+        let clock = move || {
+            let hour = hours.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            chrono::DateTime::from_timestamp(hour * 3600, 0).unwrap()
+        };
+        let store = Store::builder(world.base()).clock(clock).open().unwrap();
+        put(&store, "a.md", "theirs\n").unwrap();
+        let others = (0..waiting).map(|n| {
+            let edit = Edit::write(&path(&format!("{n}.md")), "other");
+            let decide = move |_: &mut Snapshot<'_>| Ok((vec![edit.clone()].into(), ()));
+            Box::new(decide) as settle::Decision
+        });
+        let change = store.new_change();
+        let (pair, _) = settle::decisions(&path("a.md"), Some("1\n"), "mine\n", change);
+        let results = store.carry_out(others.chain(pair).collect());
+        assert!(results.iter().all(Result::is_ok));
+        let pair = versions(&store, &Log { change: Some(change), ..Log::default() });
+        assert_eq!(pair.len(), 2);
+        let apart = pair[1].created_at - pair[0].created_at;
+        assert!(apart < chrono::TimeDelta::minutes(1), "{waiting} waited, {apart} apart");
+        assert_eq!(world.read("a.md").unwrap(), b"theirs\n");
+        drop(store);
         world.check(&[]);
     }
 }
