@@ -24,7 +24,9 @@ mod damage;
 mod history;
 mod invariants;
 mod outside;
+mod plan;
 mod power;
+mod restore;
 mod withdraw;
 
 /// What stands somewhere below `memories`.
