@@ -134,7 +134,7 @@ impl Filter {
 /// The first microsecond since 1970 that is not before `time`.
 pub(super) fn micros(time: DateTime<Utc>) -> i64 {
     let micros = time.timestamp_micros();
-    micros.saturating_add(i64::from(time.timestamp_subsec_nanos() % 1000 > 0))
+    micros.saturating_add(i64::from(!time.timestamp_subsec_nanos().is_multiple_of(1000)))
 }
 
 /// Reads a row of [`VERSIONS`].
@@ -172,7 +172,8 @@ pub(super) fn read_version(row: &Row<'_>) -> rusqlite::Result<Version> {
     })
 }
 
-fn read_time(column: usize, micros: i64) -> rusqlite::Result<DateTime<Utc>> {
+/// Reads a time.
+pub(super) fn read_time(column: usize, micros: i64) -> rusqlite::Result<DateTime<Utc>> {
     DateTime::from_timestamp_micros(micros).ok_or(rusqlite::Error::IntegralValueOutOfRange(column, micros))
 }
 

@@ -171,9 +171,9 @@ impl<'a> History<'a> {
         query.query_row(params![parameter], read_version).optional().map_err(failure(READ))
     }
 
-    /// The version before one in its memory, by their rows: `None` when the row is gone, `Some(None)` for a first one.
-    pub(super) fn prev(self, n: i64) -> Result<Option<Option<i64>>> {
-        let mut query = self.prepare("SELECT prev FROM version WHERE n = ?1")?;
+    /// The version before one in its memory, by their rows: 0 for a first one, `None` when the row itself is gone.
+    pub(super) fn prev(self, n: i64) -> Result<Option<i64>> {
+        let mut query = self.prepare("SELECT coalesce(prev, 0) FROM version WHERE n = ?1")?;
         query.query_row(params![n], |row| row.get(0)).optional().map_err(failure(READ))
     }
 
@@ -185,7 +185,7 @@ impl<'a> History<'a> {
         each: &mut dyn FnMut(i64) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         while let Some(n) = heads.pop().filter(|&n| n > range.after) {
-            heads.extend(self.prev(n)?.flatten());
+            heads.extend(self.prev(n)?);
             if n <= range.up_to && each(n)?.is_break() {
                 break;
             }

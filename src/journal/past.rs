@@ -92,18 +92,17 @@ impl History<'_> {
     /// A memory now, and as its newest version up to `after` was; `Err` with its path when retention took that.
     fn target(self, now: Version, after: i64) -> Result<Result<Target, MemoryPath>> {
         let mut since = 0;
-        let mut at = Some(now.n);
-        while let Some(n) = at.filter(|&n| n > after) {
-            let Some(prev) = self.prev(n)? else { break };
+        let mut n = now.n;
+        while n > after
+            && let Some(prev) = self.prev(n)?
+        {
             since += 1;
-            at = prev;
+            n = prev;
         }
-        let then = match at {
-            Some(n) => match self.row(n)? {
-                Some(then) => Some(then).filter(is_alive),
-                None => return Ok(Err(now.path.unwrap_or(MemoryPath::ROOT))),
-            },
-            None => None,
+        let then = match self.row(n)? {
+            Some(then) => Some(then).filter(is_alive),
+            None if n == 0 => None,
+            None => return Ok(Err(now.path.unwrap_or(MemoryPath::ROOT))),
         };
         Ok(Ok(Target { memory: now.memory, memory_id: now.memory_id, now, then, since }))
     }
