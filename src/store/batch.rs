@@ -318,7 +318,8 @@ fn refuse_unfit(edits: &[Edit], in_order: bool) -> Result<()> {
                 return Err(Error::Unsupported { path: path.clone() });
             }
             let is_write = matches!(edit, Edit::Write { .. });
-            if !paths.insert(path) && !(is_write && removed.contains(path) && !written.contains(path)) {
+            let is_free = is_write && removed.contains(path) && !written.contains(path);
+            if !paths.insert(path) && !is_free {
                 return Err(Error::Overlap { path: path.clone() });
             }
             match edit {

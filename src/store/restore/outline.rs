@@ -188,10 +188,10 @@ struct Drawer<'a> {
     now: HashMap<&'a MemoryPath, usize>,
     /// Who goes away from where.
     leaves: HashMap<&'a MemoryPath, usize>,
-    /// Who is to be where.
-    then: BTreeMap<MemoryPath, usize>,
+    /// Where somebody is to be.
+    then: BTreeSet<MemoryPath>,
     /// Ends of the renames.
-    ends: BTreeMap<MemoryPath, ()>,
+    ends: BTreeSet<MemoryPath>,
     memories: Vec<Restored>,
     /// Renames that come before all else.
     first: Vec<Unit>,
@@ -211,13 +211,10 @@ struct Drawer<'a> {
 }
 
 /// The paths at or below another one.
-fn at_or_below<'m, T>(
-    map: &'m BTreeMap<MemoryPath, T>,
-    path: &MemoryPath,
-) -> impl Iterator<Item = (&'m MemoryPath, &'m T)> {
+fn at_or_below<'s>(set: &'s BTreeSet<MemoryPath>, path: &MemoryPath) -> impl Iterator<Item = &'s MemoryPath> {
     let start = MemoryPath::from_normal(format!("{}/", path.as_str()));
-    let below = map.range(start.clone()..).take_while(move |(at, _)| at.as_str().starts_with(start.as_str()));
-    map.get_key_value(path).into_iter().chain(below)
+    let below = set.range(start.clone()..).take_while(move |at| at.as_str().starts_with(start.as_str()));
+    set.get(path).into_iter().chain(below)
 }
 
 impl<'a> Drawer<'a> {
@@ -230,8 +227,8 @@ impl<'a> Drawer<'a> {
             is_done,
             now: HashMap::new(),
             leaves: HashMap::new(),
-            then: BTreeMap::new(),
-            ends: BTreeMap::new(),
+            then: BTreeSet::new(),
+            ends: BTreeSet::new(),
             memories: Vec::new(),
             first: Vec::new(),
             units: Vec::new(),
@@ -248,7 +245,7 @@ impl<'a> Drawer<'a> {
             }
             drawer.leaves.extend(wish.leaves().map(|path| (path, i)));
             if let Some(then) = &wish.then
-                && drawer.then.insert(then.path.clone(), i).is_some()
+                && !drawer.then.insert(then.path.clone())
             {
                 return Err(Error::Taken { path: then.path.clone() });
             }
@@ -280,9 +277,9 @@ impl<'a> Drawer<'a> {
     fn rename_one(&mut self, from: &MemoryPath, to: &MemoryPath) -> Result<bool> {
         let is_entangled = |path: &MemoryPath| {
             at_or_below(&self.ends, path).next().is_some()
-                || path.ancestors().any(|above| self.ends.contains_key(&above))
+                || path.ancestors().any(|above| self.ends.contains(&above))
         };
-        let is_in_the_way = from.ancestors().any(|above| self.then.contains_key(&above));
+        let is_in_the_way = from.ancestors().any(|above| self.then.contains(&above));
         if to.is_below(from) || is_in_the_way || is_entangled(from) || is_entangled(to) {
             return Ok(false);
         }
@@ -315,8 +312,8 @@ impl<'a> Drawer<'a> {
         if !is_exact && !is_dir || unit.wishes.is_empty() {
             return Ok(false);
         }
-        self.ends.insert(from.clone(), ());
-        self.ends.insert(to.clone(), ());
+        self.ends.insert(from.clone());
+        self.ends.insert(to.clone());
         if is_exact {
             unit.wishes.iter().for_each(|&i| self.is_done[i] = true);
             self.units.push(unit);
@@ -336,16 +333,15 @@ impl<'a> Drawer<'a> {
             Write { wish: i, replaces: false, revives: wish.memory.is_some() && wish.now.is_none() };
         match self.ground.look(path)? {
             Look::File { .. } if is_in_place => {}
-            Look::File { .. } => match self.leaves.get(path) {
-                Some(&other) => {
-                    self.entangled.insert(i);
-                    write.replaces = self.wishes[other].then.is_none();
+            Look::File { .. } => {
+                write.replaces = match self.leaves.get(path) {
+                    Some(&other) => {
+                        self.entangled.insert(i);
+                        self.wishes[other].then.is_none()
+                    }
+                    None => self.replace(path).map(|()| true)?,
                 }
-                None => {
-                    self.replace(path)?;
-                    write.replaces = true;
-                }
-            },
+            }
             look => {
                 if look != Look::Missing {
                     self.entangled.insert(i);
@@ -366,7 +362,7 @@ impl<'a> Drawer<'a> {
         match look {
             Look::Missing | Look::File { .. } => {}
             Look::BelowFile(file) => {
-                if self.then.contains_key(&file) {
+                if self.then.contains(&file) {
                     return Err(Error::Taken { path: file });
                 }
                 match self.leaves.get(&file) {
@@ -376,7 +372,7 @@ impl<'a> Drawer<'a> {
                 self.ways.insert(file);
             }
             Look::Directory => {
-                if at_or_below(&self.then, path).any(|(at, _)| at != path) {
+                if at_or_below(&self.then, path).any(|at| at != path) {
                     return Err(Error::Taken { path: path.clone() });
                 }
                 let mut dirs = vec![path.clone()];
@@ -418,7 +414,7 @@ impl<'a> Drawer<'a> {
         self.is_done[i] = true;
         let is_way = self.ways.contains(path) || path.ancestors().any(|above| self.ways.contains(&above));
         // Others who come to its path, or below, take it away.
-        if is_way || self.then.contains_key(path) {
+        if is_way || self.then.contains(path) {
             self.entangled.insert(i);
             return Ok(());
         }
@@ -532,3 +528,6 @@ fn pairs(from: &MemoryPath, to: &MemoryPath) -> Vec<(MemoryPath, MemoryPath)> {
 fn moved(path: &MemoryPath, from: &MemoryPath, to: &MemoryPath) -> String {
     format!("{}{}", to.as_str(), &path.as_str()[from.as_str().len()..])
 }
+
+#[cfg(test)]
+mod tests;

@@ -23,7 +23,7 @@ fn versions(store: &Store, log: &Log) -> Vec<Version> {
     versions
 }
 
-fn newest(store: &Store) -> Version {
+pub(super) fn newest(store: &Store) -> Version {
     versions(store, &Log::default()).pop().unwrap()
 }
 
@@ -52,6 +52,16 @@ fn state(world: &World, store: &Store) -> State {
     (files, memories)
 }
 
+/// What of a state is at or below a path.
+fn part((files, memories): &State, at: &str) -> State {
+    let is_part =
+        |path: &String| path.strip_prefix(at).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    let (mut files, mut memories) = (files.clone(), memories.clone());
+    files.retain(|path, _| is_part(path));
+    memories.retain(|path, _| is_part(path));
+    (files, memories)
+}
+
 /// The directories that hold nothing.
 fn empty(tree: &Tree) -> Vec<&String> {
     let is_empty =
@@ -74,7 +84,9 @@ fn seed(store: &Store) {
 
 /// Several renames, one after the other.
 fn renames(store: &Store, renames: &[(&str, &str)]) {
-    renames.iter().for_each(|(from, to)| rename(store, from, to).unwrap());
+    for (from, to) in renames {
+        rename(store, from, to).unwrap();
+    }
 }
 
 fn several(store: &Store, edits: Vec<Edit>) {
@@ -673,4 +685,75 @@ fn nothing_that_others_write_meanwhile_is_lost() {
     }
     drop(store);
     world.check(&[]);
+}
+
+/// Random changes, and between them restores to random moments. With `MEMDIR_LONG` forty times as many histories.
+#[test]
+fn any_earlier_state_comes_back() {
+    let mut made = [0; 3];
+    for seed in 1..if is_long() { 801 } else { 21 } {
+        let world = World::new();
+        let store = world.open();
+        let mut dice = super::invariants::Dice(0x9e37_79b9_7f4a_7c15 ^ seed << 32);
+        put(&store, "z.md", "z\n").unwrap();
+        // Each state, and the version after which it was.
+        let mut states = vec![(newest(&store).created_at, state(&world, &store))];
+        for n in 0..60 {
+            let names = ["a", "b", "d/a", "d/b", "d/e/a", "d", "e", "d/e", "f/a"];
+            let mut name = || names[usize::try_from(dice.below(9)).unwrap()];
+            let (at, to) = (name(), name());
+            let text = format!("{} {at}\n", n % 3);
+            // Many of these are refused; what counts is what is left.
+            let others = if dice.below(2) == 0 { Others::Keep } else { Others::Overwrite };
+            let _ = match dice.below(14) {
+                0..4 => put(&store, at, &text),
+                4 => append(&store, at, &text),
+                5..7 => remove(&store, at),
+                7..11 => rename(&store, at, to),
+                11 => {
+                    let (time, old) = &states[usize::try_from(dice.below(states.len() as u64)).unwrap()];
+                    let after = *time + chrono::TimeDelta::microseconds(1);
+                    let now = state(&world, &store);
+                    let done = restore(&store, &before(after, ""));
+                    assert_eq!(state(&world, &store), *old, "seed {seed}, {n}");
+                    assert_eq!(done.memories.is_empty(), done.change_id.is_none(), "seed {seed}, {n}");
+                    made[0] += 1;
+                    if let Some(id) = done.change_id.filter(|_| dice.below(2) == 0) {
+                        restore(&store, &Restore::Change(id));
+                        assert_eq!(state(&world, &store), now, "seed {seed}, {n}: redone");
+                    }
+                    Ok(())
+                }
+                12 => {
+                    let (time, old) = &states[usize::try_from(dice.below(states.len() as u64)).unwrap()];
+                    let after = *time + chrono::TimeDelta::microseconds(1);
+                    match store.restore(&before(after, at), others) {
+                        Ok(_) => {
+                            made[1] += 1;
+                            let now = state(&world, &store);
+                            assert_eq!(part(&now, at), part(old, at), "seed {seed}, {n}: {at}");
+                        }
+                        Err(Error::Taken { .. } | Error::Missing { .. }) => {}
+                        Err(error) => panic!("seed {seed}, {n}: {at}: {error:?}"),
+                    }
+                    Ok(())
+                }
+                _ => {
+                    let versions = versions(&store, &Log::default());
+                    let id = versions[usize::try_from(dice.below(versions.len() as u64)).unwrap()].change_id;
+                    match store.restore(&Restore::Change(id), others) {
+                        Ok(_) => made[2] += 1,
+                        Err(Error::Taken { .. }) => {}
+                        Err(error) => panic!("seed {seed}, {n}: {id}: {error:?}"),
+                    }
+                    Ok(())
+                }
+            };
+            states.push((newest(&store).created_at, state(&world, &store)));
+        }
+        drop(store);
+        let store = world.check(&[]);
+        assert_eq!(look(&store, |session| session.journal.outside()), [""; 0], "seed {seed}");
+    }
+    assert!(made.iter().all(|&made| made > 20), "{made:?}");
 }
