@@ -184,7 +184,11 @@ fn import(
         }
         writer.add(path, bytes)
     });
-    match written.and_then(|()| writer.flush()) {
+    let written = written.and_then(|()| match seen.next() {
+        Some((seen, _)) => Err(ImportError::Entry { name: seen.name.clone(), why: CHANGED.to_owned() }),
+        None => writer.flush(),
+    });
+    match written {
         Ok(()) => Ok(writer.imported),
         Err(error) => Err(match writer.imported.change_id {
             Some(change) => {

@@ -34,7 +34,8 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        // In memory, where there is such a file system: nothing here is about syncs.
+        let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let store = Store::open(dir.path().join("base")).unwrap();
         Self { dir, store }
     }
@@ -541,6 +542,64 @@ fn many_files_are_one_change() {
     let undo = memdir::Restore::Change(imported.change_id.unwrap());
     assert_eq!(world.store.restore(&undo, Others::Keep).unwrap().memories.len(), 600);
     assert_eq!(world.tree(), BTreeMap::new());
+}
+
+/// An archive that is another one when it is read again.
+struct Turncoat {
+    now: Cursor<Vec<u8>>,
+    later: Vec<Vec<u8>>,
+}
+
+impl std::io::Read for Turncoat {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.now.read(buffer)
+    }
+}
+
+impl std::io::Seek for Turncoat {
+    fn seek(&mut self, to: std::io::SeekFrom) -> std::io::Result<u64> {
+        if let std::io::SeekFrom::Start(_) = to {
+            self.now = Cursor::new(self.later.remove(0));
+        }
+        self.now.seek(to)
+    }
+}
+
+#[test]
+fn an_archive_that_changes_while_it_is_read_says_what_was_done_by_then() {
+    let files: Vec<_> = (0..300).map(|n| file(format!("{n:03}.md"))).collect();
+    let whole = archive(&files);
+    let with = |at: usize, other: Vec<u8>| {
+        let mut files = files.clone();
+        files[at] = other;
+        archive(&files)
+    };
+    for (later, written, problem) in [
+        (with(3, file("x.md")), 0, "the entry `x.md` cannot be imported: it changed while it was read"),
+        (with(3, file("../x.md")), 0, "the entry `../x.md` cannot be imported: it changed while it was read"),
+        (
+            with(3, entry("003.md", b'0', "more")),
+            0,
+            "`003.md` cannot be imported: it changed while it was read",
+        ),
+        (with(3, entry("003.md", b'2', "")), 0, "`003.md` cannot be imported: it is a symbolic link"),
+        (with(299, file("x.md")), 256, "; 256 files were imported before that, as change `memchg_"),
+        (archive(&[files.clone(), vec![file("more.md")]].concat()), 256, "`more.md` cannot be imported"),
+        (whole[..150 * 1024].to_vec(), 0, "it was cut off"),
+        (archive(&files[..150]), 0, "it changed while it was read"),
+    ] {
+        let world = World::new();
+        let source = Turncoat { now: Cursor::default(), later: vec![whole.clone(), later] };
+        let into = MemoryPath::ROOT;
+        let error =
+            import_archive(&world.store, source, &into, Others::Keep, &Limits::default()).unwrap_err();
+        assert!(error.to_string().contains(problem), "{error} and not {problem}");
+        assert_eq!(world.tree().len(), written, "{error}");
+        if let ImportError::Broken { change, .. } = error {
+            world.store.restore(&memdir::Restore::Change(change), Others::Keep).unwrap();
+            assert_eq!(world.tree(), BTreeMap::new());
+        }
+    }
 }
 
 /// Bytes of a good archive are changed at random; the sums of headers are made right again half of the time, so that
