@@ -81,6 +81,12 @@ pub enum Error {
         /// The path that was asked for.
         path: MemoryPath,
     },
+    /// The file, or what was to be put into it, is not UTF-8 text where only text will do.
+    #[error("`{path}` is not UTF-8 text")]
+    NotText {
+        /// The file.
+        path: MemoryPath,
+    },
     /// The file is larger than what is read into memory.
     #[error("`{path}` is too large to be read ({size} bytes)")]
     TooLargeToRead {
@@ -284,6 +290,7 @@ impl Error {
             Self::Link { path } => Self::Link { path: path.clone() },
             Self::BelowFile { path, file } => Self::BelowFile { path: path.clone(), file: file.clone() },
             Self::Unsupported { path } => Self::Unsupported { path: path.clone() },
+            Self::NotText { path } => Self::NotText { path: path.clone() },
             Self::TooLargeToRead { path, size } => Self::TooLargeToRead { path: path.clone(), size: *size },
             Self::Overlap { path } => Self::Overlap { path: path.clone() },
             Self::Write { why, doing, source } => {

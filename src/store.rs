@@ -26,12 +26,14 @@ mod history;
 mod open;
 mod plan;
 mod publish;
+mod put;
 mod queue;
 mod recover;
 mod restore;
 mod scan;
 mod session;
 mod settings;
+mod settle;
 mod snapshot;
 mod stage;
 mod stats;
@@ -49,11 +51,13 @@ pub use forget::Receipt;
 pub use history::History;
 pub use open::Builder;
 use plan::Plan;
+pub(crate) use put::Put;
 use queue::{Decided, Outcome, Queue, Request, Ticket, fail_all, lock};
 pub use restore::{Others, Restoration, Restore, Restored};
 pub use scan::Absorbed;
 use session::{Engine, Patience};
 pub use settings::{Create, Hidden, Settings};
+pub use settle::Edited;
 pub use snapshot::Snapshot;
 pub use stats::Stats;
 
@@ -396,8 +400,13 @@ impl Inner {
     }
 
     fn sync(&self) -> Result<()> {
+        if self.core.base.marked() == Marked::Never {
+            // The store is gone, and with it what was to be synced.
+            self.core.set_synced();
+            return Ok(());
+        }
         let synced = lock(&self.engine).enter(&self.core, Patience::Try, |session| {
-            sync::sync(session).map_err(|error| self.core.refine(error))
+            sync::sync(session).and_then(|()| sync::tidy(session)).map_err(|error| self.core.refine(error))
         })?;
         synced.unwrap_or(Ok(()))
     }

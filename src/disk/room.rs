@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::lock::{LOCK, Locks};
+use super::lock::{LOCK, Locks, TURN};
+use super::names::{names, reopen};
+use super::tree::{Visit, remove_tree, visit};
 use crate::error::{Error, Result, Trouble};
 use crate::fail;
 
@@ -17,7 +19,9 @@ pub(super) const ROOM: &str = ".memdir";
 pub(super) const MEMORIES: &str = "memories";
 pub(super) const JOURNAL: &str = "journal.db";
 const STAGING: &str = "staging";
-const KEPT: &str = "kept";
+pub(super) const KEPT: &str = "kept";
+/// Copies of memories that people edit.
+const EDITS: &str = "edits";
 /// The room belongs to the machine, whatever the settings say of memories.
 const PRIVATE: Mode = Mode::RWXU;
 
@@ -35,6 +39,17 @@ pub(crate) struct Room {
 impl Room {
     /// Opens the room in `base` (which lies at `path`), making what is missing of it.
     pub(super) fn open(base: BorrowedFd<'_>, path: &std::path::Path) -> Result<Self> {
+        let mut tries = 0;
+        loop {
+            match Self::open_once(base, path) {
+                // Somebody is just removing it: then a new one is made.
+                Err(error) if tries < TRIES && is_not_found(&error) => tries += 1,
+                opened => return opened,
+            }
+        }
+    }
+
+    fn open_once(base: BorrowedFd<'_>, path: &std::path::Path) -> Result<Self> {
         let made = make_directory(base, ROOM)?;
         let dir = open_directory(base, ROOM)?;
         // Until there is a journal it is not known that this was ever synced.
@@ -85,26 +100,87 @@ impl Room {
         seen.is_some() && seen == self.lock_inode
     }
 
+    /// Where the copies are that people edit, for editors, which open by name; made when it is missing.
+    pub(crate) fn edits_path(&self) -> Result<PathBuf> {
+        make_directory(&self.dir, EDITS)?;
+        open_directory(&self.dir, EDITS)?;
+        Ok(self.path.join(EDITS))
+    }
+
+    /// A file without a name, on the same disk as the store, that is gone when it is closed.
+    pub(crate) fn scratch(&self) -> Result<std::fs::File> {
+        tempfile::tempfile_in(&self.path).map_err(|e| Error::write("make a file in .memdir", e))
+    }
+
     /// Syncs the names in the room: a journal that was just made must not vanish.
     pub(crate) fn sync(&self) -> Result<()> {
         sync_directory(&self.dir, ROOM)
     }
 
+    /// Removes everything in the room, the lock files last, and the room itself from `base`. Whoever waits for the lock
+    /// sees that it is not current any more.
+    pub(crate) fn remove(&self, base: BorrowedFd<'_>) -> Result<()> {
+        let failed = |e| Error::write("remove .memdir", e);
+        let dir = reopen(self.dir.as_fd()).map_err(failed)?;
+        for (name, _) in names(dir.as_fd()).map_err(failed)? {
+            if ![TURN, LOCK].iter().any(|lock| lock.as_bytes() == name.to_bytes()) {
+                remove_tree(self.dir.as_fd(), &name)?;
+            }
+        }
+        for name in [TURN, LOCK] {
+            fail::step();
+            match rustix::fs::unlinkat(&self.dir, name, AtFlags::empty()) {
+                Ok(()) | Err(Errno::NOENT) => {}
+                Err(e) => return Err(failed(e)),
+            }
+        }
+        fail::step();
+        match rustix::fs::unlinkat(base, ROOM, AtFlags::REMOVEDIR) {
+            // Somebody begins anew in it.
+            Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST) => {}
+            Err(e) => return Err(failed(e)),
+        }
+        sync_directory(&syncable(base)?, "the base directory")
+    }
+
+    /// Visits what lies in one of the room's directories; one that is not there has nothing in it.
+    pub(crate) fn visit(&self, name: &str, f: &mut dyn FnMut(&Visit<'_>) -> Result<()>) -> Result<()> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        match rustix::fs::openat(&self.dir, name, flags, Mode::empty()) {
+            Ok(dir) => visit(dir.as_fd(), f),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(()),
+            Err(e) => Err(Error::read(format!("look into .memdir/{name}"), e)),
+        }
+    }
+
     /// The names in `staging/`, which are all machine-made.
     pub(crate) fn staged(&self) -> Result<Vec<String>> {
+        self.names_in(STAGING)
+    }
+
+    /// The names in a directory of the room.
+    pub(super) fn names_in(&self, directory: &str) -> Result<Vec<String>> {
         let mut names = Vec::new();
-        for entry in walkdir::WalkDir::new(self.path.join(STAGING)).min_depth(1).max_depth(1) {
+        for entry in walkdir::WalkDir::new(self.path.join(directory)).min_depth(1).max_depth(1) {
             match entry {
                 Ok(entry) => names.push(entry.file_name().to_string_lossy().into_owned()),
                 Err(e) => {
                     let e = e.into_io_error().unwrap_or_else(|| std::io::ErrorKind::Other.into());
-                    return Err(Error::write("look into .memdir/staging", e));
+                    return Err(Error::write(format!("look into .memdir/{directory}"), e));
                 }
             }
         }
         names.sort_unstable();
         Ok(names)
     }
+}
+
+/// How often a room is opened that somebody else removes meanwhile.
+const TRIES: usize = 64;
+
+fn is_not_found(error: &Error) -> bool {
+    let Error::Write { source: Some(source), .. } = error else { return false };
+    source.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::NotFound)
 }
 
 fn inode(dir: impl AsFd, name: &str) -> Option<u64> {

@@ -1,9 +1,11 @@
 //! The sandbox: the one way from a path to a file, by handle, at the moment of use.
 
+use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 #[cfg(target_os = "linux")]
 use std::sync::atomic::Ordering;
@@ -16,6 +18,7 @@ use super::stat::{self, Kind, Mount, Stamp};
 use super::walk::{self, Walked};
 use super::{Extent, Found, Listing, Look, list, names};
 use crate::error::{Error, Result};
+use crate::hash::{Hash, Hasher};
 use crate::path::MemoryPath;
 use crate::text::Bytes;
 
@@ -69,7 +72,7 @@ pub(crate) struct OpenFile {
 pub(crate) struct Place {
     /// The deepest directory on the way that exists; a handle that names nothing (`O_PATH`) where the system has such:
     /// [`names::reopen`] makes one that can be read and synced.
-    pub(crate) dir: OwnedFd,
+    pub(crate) dir: Arc<OwnedFd>,
     /// The segments below `dir` that are to be made before `name` can be, the root's own among them should it be gone.
     pub(crate) missing: Vec<String>,
     /// The last segment as it is spelt on disk, else in NFC.
@@ -80,7 +83,18 @@ pub(crate) struct Place {
     pub(crate) stamp: Option<Stamp>,
 }
 
+/// Directories that are held open, by device and inode.
+pub(crate) type Handles = HashMap<(u64, u64), Arc<OwnedFd>>;
+
 impl Place {
+    /// Lets all places in one directory have one handle between them.
+    pub(crate) fn share(&mut self, handles: &mut Handles) -> Result<()> {
+        let seen = stat::of(self.dir.as_fd()).map_err(|e| Error::read("look at a directory", e))?;
+        let shared = handles.entry((seen.stamp.dev, seen.stamp.ino)).or_insert_with(|| Arc::clone(&self.dir));
+        self.dir = Arc::clone(shared);
+        Ok(())
+    }
+
     /// What stands there now.
     pub(crate) fn seen(&self) -> Option<(Kind, Stamp)> {
         let name = CString::new(self.name.as_str()).ok()?;
@@ -252,6 +266,19 @@ impl Sandbox {
         }
     }
 
+    /// All that is in a directory, hidden or not, and whether it is a directory itself; a name that is not UTF-8 is shown
+    /// as one that nothing has.
+    pub(crate) fn entries(&self, path: &MemoryPath) -> Looked<Vec<(MemoryPath, bool)>> {
+        match self.open_dir(path)? {
+            Ok(dir) => {
+                let entries = list::entries(dir.as_fd()).map_err(|e| failed("list", path, e))?;
+                let path = |(name, is_dir): (CString, bool)| (path.join(&name.to_string_lossy()), is_dir);
+                Ok(Ok(entries.into_iter().map(path).collect()))
+            }
+            Err(look) => Ok(Err(look)),
+        }
+    }
+
     /// How far the names below a directory reach; nothing reaches below anything else.
     pub(crate) fn extent(&self, path: &MemoryPath) -> Result<Extent> {
         match self.open_dir(path)? {
@@ -262,7 +289,7 @@ impl Sandbox {
 
     fn place(&self, dir: OwnedFd, name: String, seen: Option<stat::Seen>) -> Place {
         let look = seen.map_or(Look::Missing, |seen| seen.look(self.home));
-        Place { dir, missing: Vec::new(), name, look, stamp: seen.map(|seen| seen.stamp) }
+        Place { dir: Arc::new(dir), missing: Vec::new(), name, look, stamp: seen.map(|seen| seen.stamp) }
     }
 
     fn walk(&self, path: &MemoryPath, verb: &str) -> Result<Walked> {
@@ -362,8 +389,25 @@ impl OpenFile {
 }
 
 impl OpenFile {
+    /// The hash of the content, and its length, read piece by piece.
+    pub(crate) fn hash(&self) -> io::Result<(Hash, u64)> {
+        let (mut hasher, mut size) = (Hasher::default(), 0);
+        self.read_pieces(&mut |piece| {
+            hasher.update(piece);
+            size += piece.len() as u64;
+            ControlFlow::Continue(())
+        })?;
+        Ok((hasher.end(), size))
+    }
+
+    /// Whether the file was not written to since it was opened, as far as its stamp tells.
+    pub(crate) fn is_still(&self) -> bool {
+        let (then, now) = (self.stamp, stat::of(self.file.as_fd()).map(|seen| seen.stamp));
+        now.is_ok_and(|now| (now.size, now.mtime) == (then.size, then.mtime))
+    }
+
     /// Hands out the content piece by piece, small enough to stay in the processor's cache.
-    fn read_pieces(&self, piece: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) -> io::Result<()> {
+    pub(crate) fn read_pieces(&self, piece: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) -> io::Result<()> {
         // One byte more than the file has tells in one call that this was the end.
         let room = usize::try_from(self.stamp.size).map_or(PIECE, |size| (size + 1).min(PIECE));
         let mut buffer = Vec::with_capacity(room);

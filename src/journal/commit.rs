@@ -1,6 +1,6 @@
 //! Committing changes: rows of the log, versions chained to one another, memories moved on.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use ulid::Ulid;
@@ -61,7 +61,8 @@ impl Journal {
             .db
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(failure("begin a change"))?;
-        let mut scribe = Scribe { tx: &tx, tail, done: Committed::default(), revived: HashMap::new() };
+        let (revived, moved) = (HashMap::new(), HashSet::new());
+        let mut scribe = Scribe { tx: &tx, tail, done: Committed::default(), revived, moved };
         for record in records {
             scribe.change(record, now, run)?;
         }
@@ -81,6 +82,8 @@ struct Scribe<'t, 'db> {
     done: Committed,
     /// Memories that live again in the change that is being written, by path.
     revived: HashMap<String, i64>,
+    /// Memories that it moves.
+    moved: HashSet<i64>,
 }
 
 /// A new version, before it has a number.
@@ -102,12 +105,7 @@ impl Scribe<'_, '_> {
         self.tail.change += 1;
         // A clock that goes backwards does not: times strictly increase within a store.
         self.tail.at = now.max(self.tail.at + 1);
-        let (actor, name) = match record.by {
-            Actor::Agent(name) => (AGENT, Some(name)),
-            Actor::User(name) => (USER, Some(name)),
-            Actor::Outside => (OUTSIDE, None),
-            Actor::Recovery => (RECOVERY, None),
-        };
+        let (actor, name) = actor_columns(record.by);
         let id = record.id.unwrap_or_else(|| ChangeId(new_ulid(self.tail.at)));
         let sql = "INSERT INTO change (seq, id, at, actor, name, reason, run, versions)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
@@ -125,6 +123,7 @@ impl Scribe<'_, '_> {
             ],
         )?;
         self.revived.clear();
+        self.moved.clear();
         self.done.changes.push(from_sql(self.tail.change));
         record.steps.iter().try_for_each(|step| self.step(step))
     }
@@ -137,7 +136,8 @@ impl Scribe<'_, '_> {
                 self.rename(from, to)
             }
             Step::Move { memory, from, to, staged } => {
-                self.operation(MOVED, from, Some(to), None, *staged)?;
+                self.operation(MOVED, from, Some(to), Some(memory.cast_unsigned()), *staged)?;
+                self.moved.insert(*memory);
                 self.move_memory(*memory, to)
             }
             Step::Revive { memory, path } => {
@@ -170,6 +170,15 @@ impl Scribe<'_, '_> {
 
     fn write(&mut self, path: &str, content: &Content, mode: u32, staged: Option<u64>) -> Result<()> {
         let before = self.live(path)?;
+        if let Some(Live { head, .. }) = &before
+            && head.stored
+            && (head.hash, head.size) == (content.hash, content.size)
+            && self.moved.contains(&head.memory)
+        {
+            // The move is all that happens to it: the version of that only learns which file it is.
+            let sql = "UPDATE version SET staged = ?1, mode = ?2 WHERE n = ?3";
+            return self.execute(sql, params![staged.map(to_sql), mode, head.version]);
+        }
         let body = match &content.bytes {
             Stored::Here { new, old } => {
                 let base = match (&before, old) {
@@ -261,12 +270,14 @@ impl Scribe<'_, '_> {
             body,
             staged: None,
         })?;
-        self.execute("UPDATE memory SET path = ?1 WHERE n = ?2", params![to, head.memory])
+        self.execute("UPDATE memory SET path = ?1 WHERE n = ?2", params![to, head.memory])?;
+        self.place(to, head.memory)
     }
 
     /// Lets a memory that was deleted live again, at this path; its id and its last version.
     fn revive(&self, memory: i64, path: &str) -> Result<(i64, MemoryId, Option<i64>)> {
         self.execute("UPDATE memory SET path = ?1, live = 1 WHERE n = ?2", params![path, memory])?;
+        self.place(path, memory)?;
         let mut query = self
             .tx
             .prepare_cached("SELECT id, head FROM memory WHERE n = ?1")
@@ -282,7 +293,14 @@ impl Scribe<'_, '_> {
         let id = MemoryId(new_ulid(self.tail.at));
         let sql = "INSERT INTO memory (id, path, head, live) VALUES (?1, ?2, 0, 1)";
         self.execute(sql, params![id.0.to_bytes(), path])?;
-        Ok((self.tx.last_insert_rowid(), id))
+        let memory = self.tx.last_insert_rowid();
+        self.place(path, memory)?;
+        Ok((memory, id))
+    }
+
+    /// Takes note that a memory has a path from now on, so that it is found by it for ever.
+    fn place(&self, path: &str, memory: i64) -> Result<()> {
+        self.execute("INSERT OR IGNORE INTO place VALUES (?1, ?2)", params![path, memory])
     }
 
     /// Adds a version, links it into the chain, and makes it its memory's head.
@@ -348,6 +366,16 @@ impl Scribe<'_, '_> {
         let mut statement = self.tx.prepare_cached(sql).map_err(failure("write a change"))?;
         statement.execute(params).map_err(failure("write a change"))?;
         Ok(())
+    }
+}
+
+/// An actor as two columns: what it is, and its name.
+pub(super) fn actor_columns(actor: &Actor) -> (i64, Option<&str>) {
+    match actor {
+        Actor::Agent(name) => (AGENT, Some(name)),
+        Actor::User(name) => (USER, Some(name)),
+        Actor::Outside => (OUTSIDE, None),
+        Actor::Recovery => (RECOVERY, None),
     }
 }
 

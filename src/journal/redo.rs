@@ -26,7 +26,7 @@ pub(crate) enum LoggedStep {
     Renamed { from: String, to: String, inode: u64 },
     RemovedTree { path: String, inode: u64, staged: u64 },
     Recovered { path: String },
-    Moved { from: String, staged: Option<u64> },
+    Moved { memory: i64, from: String, staged: Option<u64> },
     Version { memory: i64, path: String, deleted: bool, staged: Option<u64> },
 }
 
@@ -164,7 +164,10 @@ fn read_operation(row: &Row<'_>) -> rusqlite::Result<(i64, LoggedStep)> {
         MADE => LoggedStep::MadeDirectory { path },
         RENAMED => LoggedStep::Renamed { from: path, to: row.get(3)?, inode: inode()? },
         RECOVERED => LoggedStep::Recovered { path },
-        MOVED => LoggedStep::Moved { from: path, staged: row.get::<_, Option<i64>>(5)?.map(from_sql) },
+        MOVED => {
+            let staged: Option<i64> = row.get(5)?;
+            LoggedStep::Moved { memory: row.get(4)?, from: path, staged: staged.map(from_sql) }
+        }
         REMOVED => LoggedStep::RemovedTree { path, inode: inode()?, staged: row.get(5).map(from_sql)? },
         kind => return Err(rusqlite::Error::IntegralValueOutOfRange(1, kind)),
     };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::publish::{Expected, Original};
 use super::session::Session;
-use crate::disk::{OpenFile, What, visit};
+use crate::disk::{Stamp, What, visit};
 use crate::error::{Error, Result, Trouble};
 use crate::hash::Hash;
 use crate::journal::{Content, Head, Step, Stored};
@@ -17,7 +17,7 @@ use crate::text::Bytes;
 pub(super) const UNREAD: Hash = Hash([0; 32]);
 
 /// A file and its bytes, where it was not too large to be read.
-pub(super) type Read = (OpenFile, Option<Bytes>);
+pub(super) type Read = (Stamp, Option<Bytes>);
 
 /// Adds to `outside` what others did to one file; what a change of it will displace.
 pub(super) fn file(
@@ -27,19 +27,19 @@ pub(super) fn file(
     outside: &mut Vec<Step>,
 ) -> Result<Option<Original>> {
     let head = session.journal.head(path.as_str())?;
-    let Some((open, bytes)) = read else {
+    let Some((stamp, bytes)) = read else {
         if head.is_some() {
             outside.push(Step::Delete { path: path.as_str().into(), staged: None });
         }
         return Ok(None);
     };
-    let content = content(session, bytes.as_ref(), open.stamp.size);
+    let content = content(session, bytes.as_ref(), stamp.size);
     let found = compare(head.as_ref(), &content);
     if !found.is_head {
-        let mode = open.stamp.mode & 0o7777;
+        let mode = stamp.mode & 0o7777;
         outside.push(Step::Write { path: path.as_str().into(), content, mode, staged: None });
     }
-    Ok(Some(Original { open, bytes, is_stored: found.is_stored, id: found.id }))
+    Ok(Some(Original { stamp, bytes, is_stored: found.is_stored, id: found.id }))
 }
 
 /// Adds to `outside` what others did below a directory that is to be removed, and to `own` the deletion of each file.
@@ -66,7 +66,7 @@ pub(super) fn tree(
                 return Err(Error::Write { why: Trouble::Denied, doing, source: None });
             }
             What::Mount => return Err(Error::Unsupported { path: path.clone() }),
-            What::Directory { .. } | What::Link | What::Special => return Ok(()),
+            What::Directory { .. } | What::Link | What::Special | What::Closed => return Ok(()),
             What::File => {}
         }
         let Ok(open) = seen.open()? else { return Ok(()) };

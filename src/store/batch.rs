@@ -8,8 +8,8 @@ use super::publish::{Act, Slot};
 use super::queue::{Decided, Outcome, Request, Ticket};
 use super::session::Session;
 use super::snapshot::{ReadFile, Snapshot};
-use super::{Author, Edit};
-use crate::disk::{Look, Place};
+use super::{Author, Edit, Hidden};
+use crate::disk::{Handles, Look, Place};
 use crate::error::{Error, Result};
 use crate::id::ChangeId;
 use crate::journal::Step;
@@ -53,6 +53,8 @@ pub(super) struct Batch<'s, 'a> {
     pub(super) next: u64,
     /// Whether it holds a change of directories: then it holds nothing else.
     pub(super) is_full: bool,
+    /// Directories that a change of many files holds open.
+    pub(super) handles: Handles,
 }
 
 /// What became of an offered request.
@@ -103,16 +105,58 @@ pub(super) struct Planned {
 /// What one request adds to the batch, until all of it is staged.
 #[derive(Default)]
 pub(super) struct Addition {
+    /// What the request asked for, without the edits.
+    pub(super) plan: Plan,
+    /// Where the memories that move are now, by where they go.
+    pub(super) moved: HashMap<MemoryPath, MemoryPath>,
+    /// The numbers in `staging/` of the files that are taken away from where memories leave.
+    pub(super) left: HashMap<String, Option<u64>>,
     pub(super) outside: Vec<Step>,
+    /// Memories that end. No path has two memories when these are looked up.
+    pub(super) ended: Vec<Step>,
     pub(super) own: Vec<Step>,
     pub(super) staged: Vec<String>,
+}
+
+impl Addition {
+    fn new(plan: Plan) -> Self {
+        let moved = plan.moves.iter().map(|moved| (moved.to.clone(), moved.from.clone())).collect();
+        let left = plan.moves.iter().map(|moved| (moved.from.as_str().to_owned(), None)).collect();
+        Self { plan, moved, left, ..Self::default() }
+    }
+
+    /// All steps of its change: what ends, what moves, what is made.
+    fn into_steps(self) -> (Vec<Step>, Vec<Step>) {
+        let Self { plan, left, outside, mut ended, own, .. } = self;
+        ended.extend(plan.moves.into_iter().map(|moved| {
+            let from = moved.from.as_str().to_owned();
+            let staged = left.get(&from).copied().flatten();
+            Step::Move { memory: moved.memory, from, to: moved.to.as_str().to_owned(), staged }
+        }));
+        ended.extend(own);
+        (outside, ended)
+    }
+
+    /// Whether another memory than now is at a path after this.
+    pub(super) fn brings_another(&self, path: &MemoryPath) -> bool {
+        self.plan.replaced.contains(path)
+            || self.plan.revived.contains_key(path)
+            || self.moved.contains_key(path)
+    }
 }
 
 impl<'s, 'a> Batch<'s, 'a> {
     pub(super) fn new(session: &'s mut Session<'a>) -> Result<Self> {
         // Every batch that is committed has a change of its own, so no two have a number in common.
         let next = (session.journal.last_change()? + 1) << NUMBERS;
-        Ok(Self { session, slots: Slots::default(), accepted: Vec::new(), next, is_full: false })
+        Ok(Self {
+            session,
+            slots: Slots::default(),
+            accepted: Vec::new(),
+            next,
+            is_full: false,
+            handles: Handles::new(),
+        })
     }
 
     /// Makes a decision and stages what it wants.
@@ -148,27 +192,36 @@ impl<'s, 'a> Batch<'s, 'a> {
 
     fn accept(
         &mut self,
-        plan: Plan,
+        mut plan: Plan,
         mut read: HashMap<MemoryPath, ReadFile>,
         request: &Request,
     ) -> Result<Offer> {
-        let Plan { edits, change, .. } = plan;
+        let edits = std::mem::take(&mut plan.edits);
         let ticket = &request.ticket;
-        refuse_unfit(&edits)?;
+        refuse_unfit(&edits, plan.in_order)?;
         let Some(path) = edits.first().map(|edit| edit.paths()[0].clone()) else {
             ticket.end(Outcome::Done);
             return Ok(Offer::Settled);
         };
         let is_alone = edits.len() > 1;
-        let mut addition = Addition::default();
+        let core = self.session.core;
+        let hidden = if plan.may_be_hidden { Hidden::Allow } else { core.settings.hidden };
         for path in edits.iter().flat_map(Edit::paths) {
-            self.session.core.admit(path)?;
+            core.admit_with(path, hidden)?;
         }
+        let removed = if plan.in_order { removed(&edits) } else { HashSet::new() };
+        let change = plan.change;
+        let mut addition = Addition::new(plan);
         let mut is_root_new = false;
         let mut planned = Vec::with_capacity(edits.len());
         for edit in edits {
-            let place = match self.place(&edit, &mut is_root_new) {
-                Ok(place) => place,
+            let place = match self.place(&edit, &removed, &mut is_root_new) {
+                Ok(mut place) => {
+                    if is_alone {
+                        place.share(&mut self.handles)?;
+                    }
+                    place
+                }
                 // Perhaps only until what is pending is published: a file that goes makes way for a directory.
                 Err(_) if !self.slots.is_empty() => return Ok(Offer::NotNow),
                 Err(error) => return Err(error),
@@ -196,19 +249,32 @@ impl<'s, 'a> Batch<'s, 'a> {
             }
             return Err(error);
         }
-        if addition.own.is_empty() {
+        let (outside, own) = addition.into_steps();
+        if own.is_empty() {
             ticket.end(Outcome::Done);
         } else {
-            let Addition { outside, own, .. } = addition;
             let (ticket, author) = (Arc::clone(ticket), Arc::clone(&request.author));
             self.accepted.push(Accepted { ticket, author, change, outside, own, path });
         }
         Ok(Offer::Settled)
     }
 
-    /// Where an edit will be made. `memories` is made for it when it is gone.
-    fn place(&mut self, edit: &Edit, is_root_new: &mut bool) -> Result<Place> {
+    /// Where an edit will be made, once what is `removed` before it is gone. `memories` is made for it when it is gone.
+    fn place(&mut self, edit: &Edit, removed: &HashSet<MemoryPath>, is_root_new: &mut bool) -> Result<Place> {
         let path = edit.paths()[0];
+        if matches!(edit, Edit::Write { .. }) && !removed.is_empty() {
+            if removed.contains(path) {
+                return Ok(Place { look: Look::Missing, stamp: None, ..self.session.place(path)? });
+            }
+            if let Some(above) = path.ancestors().find(|above| removed.contains(above)) {
+                let place = self.session.place(&above)?;
+                let below = path.segments().skip(above.depth()).map(str::to_owned);
+                let mut missing: Vec<String> =
+                    place.missing.into_iter().chain([place.name]).chain(below).collect();
+                let name = missing.pop().unwrap_or_default();
+                return Ok(Place { missing, name, look: Look::Missing, stamp: None, ..place });
+            }
+        }
         let place = self.session.place(path)?;
         let is_root_gone = place.missing.len() > path.depth() - 1;
         if is_root_gone && matches!(edit, Edit::Write { .. }) {
@@ -240,21 +306,47 @@ pub(super) fn staged_old(n: u64) -> String {
     format!("old-{n}")
 }
 
-/// Refuses edits of the root itself, and edits that depend on one another: each is looked at before any is made.
-fn refuse_unfit(edits: &[Edit]) -> Result<()> {
+/// Refuses edits of the root itself, and edits that depend on one another: each is looked at before any is made. Only
+/// `in_order` may a file be written where an earlier edit removes something, or below.
+fn refuse_unfit(edits: &[Edit], in_order: bool) -> Result<()> {
     let mut paths = HashSet::new();
-    for path in edits.iter().flat_map(Edit::paths) {
-        if path.is_root() {
-            return Err(Error::Unsupported { path: path.clone() });
+    // Those that make way for whatever is written there later, and what may be below one of them.
+    let (mut removed, mut written, mut free) = (HashSet::new(), HashSet::new(), HashSet::new());
+    for edit in edits {
+        for path in edit.paths() {
+            if path.is_root() {
+                return Err(Error::Unsupported { path: path.clone() });
+            }
+            let is_write = matches!(edit, Edit::Write { .. });
+            let is_free = is_write && removed.contains(path) && !written.contains(path);
+            if !paths.insert(path) && !is_free {
+                return Err(Error::Overlap { path: path.clone() });
+            }
+            match edit {
+                Edit::Remove { .. } if in_order => drop(removed.insert(path)),
+                Edit::Write { .. } => {
+                    written.insert(path);
+                    free.extend(
+                        path.ancestors().find(|above| removed.contains(above)).map(|above| (path, above)),
+                    );
+                }
+                _ => {}
+            }
         }
-        if !paths.insert(path) {
+    }
+    for &path in &paths {
+        let is_in_the_way = |above: &MemoryPath| {
+            paths.contains(above) && (written.contains(above) || !free.contains(&(path, above.clone())))
+        };
+        if path.ancestors().any(|above| is_in_the_way(&above)) {
             return Err(Error::Overlap { path: path.clone() });
         }
     }
-    for path in &paths {
-        if path.ancestors().any(|above| paths.contains(&above)) {
-            return Err(Error::Overlap { path: (*path).clone() });
-        }
-    }
     Ok(())
+}
+
+/// The paths that edits remove.
+fn removed(edits: &[Edit]) -> HashSet<MemoryPath> {
+    let path = |edit: &Edit| if let Edit::Remove { path } = edit { Some(path.clone()) } else { None };
+    edits.iter().filter_map(path).collect()
 }

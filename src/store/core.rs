@@ -31,7 +31,11 @@ impl Core {
     }
 
     pub(super) fn admit(&self, path: &MemoryPath) -> Result<()> {
-        if path.names_git() || self.settings.hidden == Hidden::Deny && path.is_hidden() {
+        self.admit_with(path, self.settings.hidden)
+    }
+
+    pub(super) fn admit_with(&self, path: &MemoryPath, hidden: Hidden) -> Result<()> {
+        if path.names_git() || hidden == Hidden::Deny && path.is_hidden() {
             return Err(Error::Hidden { path: path.clone() });
         }
         if self

@@ -1,7 +1,13 @@
 //! All files of a store at one moment.
 
-use super::{History, Store};
-use crate::error::Result;
+use std::collections::BTreeSet;
+use std::os::fd::AsFd as _;
+
+use super::scan::survey::{is_passed_over, reach};
+use super::session::{Patience, Session};
+use super::{History, Store, lock};
+use crate::disk::{Go, What, survey};
+use crate::error::{Error, Result, Trouble};
 use crate::path::MemoryPath;
 use crate::text::Bytes;
 
@@ -22,11 +28,65 @@ pub struct StoredFile {
 impl Store {
     /// Calls `each` with every file, as they all are at one moment, and returns the history as it is at that same moment.
     ///
-    /// What others did is taken in first. Writers wait meanwhile.
+    /// The files come in the order of their paths' bytes. They are those that a listing shows, and of the hidden ones
+    /// those that memdir made; a name that no path has is passed over. What others did is taken in first. Writers wait
+    /// meanwhile.
     ///
     /// # Errors
     /// As [`Store::change`], or what `each` returns.
-    pub fn snapshot(&self, _each: &mut dyn FnMut(StoredFile) -> Result<()>) -> Result<History> {
-        todo!()
+    pub fn snapshot(&self, each: &mut dyn FnMut(StoredFile) -> Result<()>) -> Result<History> {
+        self.absorb(&MemoryPath::ROOT)?;
+        let history = self.history()?;
+        let core = &self.inner.core;
+        let taken = lock(&self.inner.engine).enter(core, Patience::Wait, |session| {
+            history.freeze()?;
+            let files = files(session)?;
+            files.iter().try_for_each(|path| match read(session, path)? {
+                Some(file) => each(file),
+                None => Ok(()),
+            })
+        })?;
+        taken.unwrap_or(Ok(()))?;
+        Ok(history)
     }
+}
+
+/// The paths of all files that belong to the store.
+fn files(session: &Session<'_>) -> Result<BTreeSet<MemoryPath>> {
+    let mut files = BTreeSet::new();
+    let Some(root) = session.base().sandbox.root()? else { return Ok(files) };
+    survey(root.as_fd(), &mut |seen| {
+        if seen.path.is_empty() {
+            return Ok(Go::On);
+        }
+        if is_passed_over(seen.name.to_bytes()) {
+            return Ok(Go::Past);
+        }
+        let Ok(path) = reach(&MemoryPath::ROOT, seen.path) else { return Ok(Go::Past) };
+        match seen.what {
+            What::File => {
+                files.insert(path);
+            }
+            // An export that lacks a part must not look like one.
+            What::Closed => {
+                let doing = format!("open {path}");
+                return Err(Error::Read { why: Trouble::Denied, doing, source: None });
+            }
+            What::Directory { .. } | What::Link | What::Special | What::Mount => {}
+        }
+        Ok(Go::On)
+    })?;
+    let known = session.journal.heads_below("")?;
+    let known = known.into_iter().map(|head| MemoryPath::from_normal(head.path));
+    let is_hidden = |path: &MemoryPath| path.segments().any(|name| is_passed_over(name.as_bytes()));
+    files.extend(known.filter(|path| is_hidden(path) && !path.names_git()));
+    Ok(files)
+}
+
+/// A file, if it is (still) there.
+fn read(session: &Session<'_>, path: &MemoryPath) -> Result<Option<StoredFile>> {
+    let sandbox = &session.base().sandbox;
+    let Ok((bytes, stamp)) = sandbox.read_stamped(path)? else { return Ok(None) };
+    let modified = i64::try_from(stamp.mtime.div_euclid(1_000_000_000)).unwrap_or(0);
+    Ok(Some(StoredFile { path: path.clone(), bytes, mode: stamp.mode & 0o7777, modified }))
 }

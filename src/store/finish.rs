@@ -243,14 +243,14 @@ fn dispose_file(
 /// Whether a displaced file must still have the bytes that were read: its stamp is the same, and too old for a write
 /// within one tick of the file system's clock to have gone unseen.
 fn is_surely_untouched(original: &Original, now: &Stamp) -> bool {
-    is_same_content(&original.open.stamp, now) && (!now.is_young() || original.bytes.is_none())
+    is_same_content(&original.stamp, now) && (!now.is_young() || original.bytes.is_none())
 }
 
 /// Whether a displaced file still has the bytes that were read: it is read again.
 fn is_untouched(original: &Original, now: &OpenFile) -> bool {
     match &original.bytes {
         Some(bytes) => now.stamp.size == bytes.len() as u64 && now.read().is_ok_and(|again| again == *bytes),
-        None => is_same_content(&original.open.stamp, &now.stamp),
+        None => is_same_content(&original.stamp, &now.stamp),
     }
 }
 

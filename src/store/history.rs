@@ -1,19 +1,30 @@
 //! The history of a store, for reading: no lock is held, and no writer waits.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
-use super::Store;
-use crate::error::{Error, Result};
+use super::session::Patience;
+use super::{Inner, Store, lock};
+use crate::error::{Error, NoContent, Result};
 use crate::id::VersionId;
+use crate::journal::Reader;
 use crate::path::MemoryPath;
 use crate::text::Bytes;
-use crate::version::{Log, Version};
+use crate::version::{Log, Operation, Version};
 
 /// The versions of a store's memories, as far as its journal has them.
 ///
 /// What others did to the files is in it once somebody has looked: [`Store::absorb`], [`Store::check`], or a change.
-#[derive(Debug)]
-pub struct History {}
+pub struct History {
+    reader: Reader,
+    inner: Arc<Inner>,
+}
+
+impl std::fmt::Debug for History {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("History").finish_non_exhaustive()
+    }
+}
 
 impl Store {
     /// Opens the history for reading.
@@ -21,7 +32,18 @@ impl Store {
     /// # Errors
     /// [`Error::Read`] or [`Error::Write`] when the journal cannot be opened.
     pub fn history(&self) -> Result<History> {
-        todo!()
+        let inner = &self.inner;
+        inner.mend();
+        let open = || Reader::open(&inner.core.base.journal_path()).map_err(|error| inner.core.refine(error));
+        let reader = if let Some(reader) = open()? {
+            reader
+        } else {
+            // It is made, or brought up to date, by who opens it for writing.
+            lock(&inner.engine).enter(&inner.core, Patience::Wait, |_| ())?;
+            let gone = || Error::read("open the journal", std::io::Error::from(std::io::ErrorKind::NotFound));
+            open()?.ok_or_else(gone)?
+        };
+        Ok(History { reader, inner: Arc::clone(inner) })
     }
 }
 
@@ -32,10 +54,10 @@ impl History {
     /// [`Error::NoVersion`] for an `after` that is none; else what the journal says, or `each`.
     pub fn versions(
         &self,
-        _log: &Log,
-        _each: &mut dyn FnMut(Version) -> Result<ControlFlow<()>>,
+        log: &Log,
+        each: &mut dyn FnMut(Version) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
-        todo!()
+        self.journal().versions(log, each)
     }
 
     /// One version.
@@ -43,15 +65,15 @@ impl History {
     /// # Errors
     /// [`Error::NoVersion`], or what the journal says.
     pub fn version(&self, id: VersionId) -> Result<Version> {
-        Err(Error::NoVersion { id })
+        self.journal().version(id)?.ok_or(Error::NoVersion { id })
     }
 
     /// The newest version of the memory that is at this very path now.
     ///
     /// # Errors
     /// What the journal says.
-    pub fn head(&self, _path: &MemoryPath) -> Result<Option<Version>> {
-        todo!()
+    pub fn head(&self, path: &MemoryPath) -> Result<Option<Version>> {
+        self.journal().head(path)
     }
 
     /// A version's bytes.
@@ -59,6 +81,34 @@ impl History {
     /// # Errors
     /// [`Error::NoVersion`], [`Error::NoContent`], or what the journal says.
     pub fn content(&self, id: VersionId) -> Result<Bytes> {
-        Err(Error::NoVersion { id })
+        let version = self.version(id)?;
+        let none = |why| Err(Error::NoContent { id, why });
+        if version.operation == Operation::Deleted {
+            return none(NoContent::Deleted);
+        }
+        if version.redacted.is_some() {
+            return none(NoContent::Redacted);
+        }
+        let bytes = match self.journal().content(version.n)? {
+            Some(bytes) => Some(bytes),
+            None => self.inner.core.base.kept(&id.to_string())?,
+        };
+        bytes.map_or_else(|| none(NoContent::NotKept), |bytes| Ok(Arc::new(bytes)))
+    }
+
+    /// From now on all is read as it is at this moment.
+    pub(super) fn freeze(&self) -> Result<()> {
+        self.reader.freeze()
+    }
+
+    /// What the journal says.
+    pub(super) fn journal(&self) -> crate::journal::History<'_> {
+        self.reader.history()
+    }
+
+    /// The store whose history it is.
+    #[allow(dead_code, reason = "for statistics")]
+    pub(super) fn inner(&self) -> &Inner {
+        &self.inner
     }
 }

@@ -1,6 +1,6 @@
 //! What a decision comes to: edits, and what only a restore or an import says beside them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::Edit;
 use crate::id::ChangeId;
@@ -10,16 +10,23 @@ use crate::path::MemoryPath;
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     pub(super) edits: Vec<Edit>,
-    /// Permission bits of files that are written where nothing stands; the settings say so for all others.
+    /// Whether an edit may write where an earlier one removes something, or below: a file where a directory was, a
+    /// directory where a file was.
+    pub(super) in_order: bool,
+    /// Permission bits of files that are written; others keep theirs, or get what the settings say.
     pub(super) modes: HashMap<MemoryPath, u32>,
     /// Memories that live on at another path: their path now must be removed or written by an edit, the new one written.
     pub(super) moves: Vec<Moved>,
-    /// Deleted memories that live again, by the path that an edit writes where nothing stands.
+    /// Deleted memories that live again, by the path that an edit writes.
     pub(super) revived: HashMap<MemoryPath, i64>,
+    /// Paths that an edit writes, and whose memory now ends with that: another one moves there, lives again, or begins.
+    pub(super) replaced: HashSet<MemoryPath>,
     /// The change that it is a part of; `None`: one of its own.
     pub(super) change: Option<ChangeId>,
     /// Whether hidden names may be changed, whatever the settings say (`.git` never).
     pub(super) may_be_hidden: bool,
+    /// Whether files may be larger than the settings allow: they were so before.
+    pub(super) may_be_large: bool,
 }
 
 /// A memory that goes to another path.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::Arc;
 
 use super::absorb;
 use super::batch::{staged_new, staged_old};
@@ -38,7 +39,8 @@ pub(super) struct Slot {
 
 /// A file on disk that a change displaces.
 pub(super) struct Original {
-    pub(super) open: OpenFile,
+    /// As it was when it was read. It is not held open: a large change displaces many.
+    pub(super) stamp: Stamp,
     pub(super) bytes: Option<Bytes>,
     /// Whether the journal holds its bytes; else the file itself goes to `kept/`.
     pub(super) is_stored: bool,
@@ -56,7 +58,7 @@ pub(super) enum Pending {
 /// Directories that appear together, perhaps with files in them.
 pub(super) struct Tree {
     pub(super) path: MemoryPath,
-    pub(super) dir: OwnedFd,
+    pub(super) dir: Arc<OwnedFd>,
     pub(super) name: String,
     pub(super) staged: u64,
     pub(super) owner: usize,

@@ -24,11 +24,13 @@ use directories::{is_at_or_below, make_directory, remove_tree, rename};
 pub(super) use leftovers::unknown_name;
 use leftovers::{put_away, sweep};
 
+/// Memories that are, or were, at these paths.
+type Known = BTreeMap<String, BTreeSet<i64>>;
+
 /// What a replay of the log leaves to be judged.
 #[derive(Default)]
 struct Touched {
-    /// Memories that are, or were, at these paths.
-    files: BTreeMap<String, BTreeSet<i64>>,
+    files: Known,
     /// Directories that must be there.
     directories: BTreeSet<String>,
     /// Which path the files in `staging/` belong to.
@@ -68,8 +70,8 @@ fn mend(session: &mut Session<'_>, touched: &Touched) -> Result<()> {
         make_directory(session, path)?;
     }
     let mut recovered = Vec::new();
-    for (path, memories) in &touched.files {
-        match judge(session, path, memories) {
+    for path in touched.files.keys() {
+        match judge(session, path, &touched.files) {
             Ok(true) => recovered.push(Step::Recovered { path: path.clone() }),
             Ok(false) => {}
             // Somebody closed this file to us: that is no reason to write nothing else any more.
@@ -90,8 +92,17 @@ fn replay(
     touched: &mut Touched,
 ) -> Result<()> {
     for step in steps {
+        // What moved away is known, too, in a directory that was removed.
+        if let LoggedStep::Moved { memory, from, staged } = step {
+            touched.files.entry(from.clone()).or_default().insert(*memory);
+            if let Some(staged) = staged {
+                touched.staged.insert(staged_old(*staged), from.clone());
+            }
+        }
+    }
+    for step in steps {
         match step {
-            LoggedStep::Recovered { .. } => {}
+            LoggedStep::Recovered { .. } | LoggedStep::Moved { .. } => {}
             LoggedStep::MadeDirectory { path } => {
                 touched.directories.insert(path.clone());
             }
@@ -111,12 +122,6 @@ fn replay(
                     remove_tree(session, path, *inode, *staged, touched)?;
                 }
             }
-            LoggedStep::Moved { from, staged } => {
-                touched.files.entry(from.clone()).or_default();
-                if let Some(staged) = staged {
-                    touched.staged.insert(staged_old(*staged), from.clone());
-                }
-            }
             LoggedStep::Version { memory, path, deleted, staged } => {
                 touched.files.entry(path.clone()).or_default().insert(*memory);
                 if let Some(staged) = staged {
@@ -130,13 +135,15 @@ fn replay(
 }
 
 /// Judges one path by what the journal says of it now; whether the disk had to be mended.
-fn judge(session: &mut Session<'_>, path: &str, memories: &BTreeSet<i64>) -> Result<bool> {
+fn judge(session: &mut Session<'_>, path: &str, known: &Known) -> Result<bool> {
+    let nothing = BTreeSet::new();
+    let memories = known.get(path).unwrap_or(&nothing);
     let at = MemoryPath::from_normal(path);
     let head = session.journal.head(path)?;
     let read = match session.base().sandbox.open_file(&at)? {
         Ok(open) => {
             let bytes = session.read_open(&open)?;
-            Ok((open, bytes))
+            Ok((open.stamp, bytes))
         }
         Err(look) => Err(look),
     };
@@ -160,12 +167,12 @@ fn judge(session: &mut Session<'_>, path: &str, memories: &BTreeSet<i64>) -> Res
         Verdict::Fine => return Ok(false),
         Verdict::Publish => {
             if let (Some(head), Some(right)) = (head, right) {
-                publish(session, &at, &head, &right, memories)?;
+                publish(session, &at, &head, &right, known)?;
             }
             return Ok(true);
         }
         Verdict::Remove => {
-            remove(session, &at, memories)?;
+            remove(session, &at, known)?;
             return Ok(true);
         }
         Verdict::Edited => drop(absorb::file(session, &at, read.ok(), &mut theirs)?),
@@ -202,14 +209,14 @@ fn publish(
     path: &MemoryPath,
     head: &Head,
     bytes: &[u8],
-    memories: &BTreeSet<i64>,
+    known: &Known,
 ) -> Result<()> {
     if let Some((above, _)) = path.split_last() {
         make_directory(session, above.as_str())?;
     }
     let Ok(place) = session.base().sandbox.parent(path)? else { return Ok(()) };
     let name = &again(head.memory);
-    put_away(session, name, path.as_str(), memories)?;
+    put_away(session, name, path.as_str(), known)?;
     let like = session.base().sandbox.open_file(path)?.ok();
     session.room.stage(name, &Draft { bytes, mode: head.mode, like: like.as_ref() })?;
     let failed = |e| Error::write(format!("publish {path}"), e);
@@ -218,19 +225,20 @@ fn publish(
     }
     session.room.exchange(name, &place.dir, &place.name).map_err(failed)?;
     // What it displaced was judged to be known; the journal may yet not hold it.
-    put_away(session, name, path.as_str(), memories)
+    put_away(session, name, path.as_str(), known)
 }
 
 /// Removes a file that a crash brought back.
-fn remove(session: &mut Session<'_>, path: &MemoryPath, memories: &BTreeSet<i64>) -> Result<()> {
+fn remove(session: &mut Session<'_>, path: &MemoryPath, known: &Known) -> Result<()> {
     let Ok(place) = session.base().sandbox.parent(path)? else { return Ok(()) };
-    let Some(name) = &memories.first().map(|&memory| again(memory)) else { return Ok(()) };
-    put_away(session, name, path.as_str(), memories)?;
+    let first = known.get(path.as_str()).and_then(BTreeSet::first);
+    let Some(name) = &first.map(|&memory| again(memory)) else { return Ok(()) };
+    put_away(session, name, path.as_str(), known)?;
     session
         .room
         .take(&place.dir, &place.name, name)
         .map_err(|e| Error::write(format!("remove {path}"), e))?;
-    put_away(session, name, path.as_str(), memories)
+    put_away(session, name, path.as_str(), known)
 }
 
 /// Commits `steps`, if there are any, as one change.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::batch::Slots;
 use super::publish::Pending;
-use crate::disk::{Base, Extent, Found, Look, OpenFile};
+use crate::disk::{Base, Extent, Found, Look, Stamp};
 use crate::error::Result;
 use crate::journal::Journal;
 use crate::path::MemoryPath;
@@ -13,9 +13,8 @@ use crate::text::Bytes;
 
 /// What a decision sees: the files as they are inside the lock, earlier changes of the same batch included.
 pub struct Snapshot<'a> {
-    base: &'a Base,
+    pub(super) base: &'a Base,
     /// What the history says, for decisions about it.
-    #[expect(dead_code, reason = "no decision asks yet")]
     pub(super) journal: &'a Journal,
     slots: &'a Slots,
     /// The files that were read from disk: an edit replaces exactly what was read.
@@ -27,7 +26,7 @@ pub struct Snapshot<'a> {
 /// A file as it was read.
 #[derive(Debug)]
 pub(super) struct ReadFile {
-    pub(super) open: OpenFile,
+    pub(super) stamp: Stamp,
     pub(super) bytes: Bytes,
 }
 
@@ -40,6 +39,12 @@ impl std::fmt::Debug for Snapshot<'_> {
 impl<'a> Snapshot<'a> {
     pub(super) fn new(base: &'a Base, journal: &'a Journal, slots: &'a Slots) -> Self {
         Self { base, journal, slots, read: HashMap::new(), is_partial: false }
+    }
+
+    /// Whether a decision that asks more than the overlay can tell must be made again, when no change is pending any more.
+    pub(super) fn must_wait(&mut self) -> bool {
+        self.is_partial |= !self.slots.is_empty();
+        self.is_partial
     }
 
     /// What stands at a path.
@@ -71,7 +76,8 @@ impl<'a> Snapshot<'a> {
         match self.base.sandbox.open_file(path)? {
             Ok(open) => {
                 let bytes = self.base.sandbox.read_whole(&open, path)?;
-                self.read.insert(path.clone(), ReadFile { open, bytes: Arc::clone(&bytes) });
+                let read = ReadFile { stamp: open.stamp, bytes: Arc::clone(&bytes) };
+                self.read.insert(path.clone(), read);
                 Ok(Found::File(bytes))
             }
             Err(look) => Ok(Found::Not(self.overlay(look))),
@@ -83,8 +89,13 @@ impl<'a> Snapshot<'a> {
     /// # Errors
     /// [`Error::Read`](crate::Error::Read) when the disk refuses.
     pub fn extent(&mut self, path: &MemoryPath) -> Result<Extent> {
-        self.is_partial |= !self.slots.is_empty();
+        self.must_wait();
         self.base.sandbox.extent(path)
+    }
+
+    /// Lets the decision be made again as the first of the next batch, if it is not the first of this one.
+    pub(super) fn wants_to_be_first(&mut self) {
+        self.is_partial |= !self.slots.is_empty();
     }
 
     /// What earlier changes of the batch have made of a path; `None`: nothing, the disk tells.

@@ -7,7 +7,7 @@ use super::batch::{Addition, Batch, Planned, staged_new, staged_old};
 use super::publish::{Act, Move, Pending, Slot, Take, Tree};
 use super::session::refuse_unwritable;
 use super::{Edit, absorb};
-use crate::disk::{Draft, Look, Place};
+use crate::disk::{Draft, Look, OpenFile, Place};
 use crate::error::{Error, Result};
 use crate::guard;
 use crate::hash::Hash;
@@ -62,33 +62,37 @@ impl Batch<'_, '_> {
             Some(Pending::Remove { .. }) => None,
             None => on_disk.as_ref().map(|read| Arc::clone(&read.bytes)),
         };
-        if before.as_ref() == Some(&bytes) {
+        let mode_before = match (&pending, &on_disk) {
+            (Some(Pending::Write { mode, .. }), _) => Some(*mode),
+            (_, Some(read)) => Some(read.stamp.mode & 0o7777),
+            _ => None,
+        };
+        let asked = addition.plan.modes.get(&path).copied();
+        let mode = asked.or(mode_before).unwrap_or(settings.file_mode);
+        let is_another = addition.brings_another(&path);
+        if before.as_ref() == Some(&bytes) && mode_before == Some(mode) && !is_another {
             return Ok(());
         }
         let (size, limit) = (bytes.len() as u64, settings.file_limit);
-        if !guard::fits(size, limit, before.as_ref().map(|bytes| bytes.len() as u64)) {
+        let size_before = before.as_ref().map(|bytes| bytes.len() as u64);
+        if !addition.plan.may_be_large && !guard::fits(size, limit, size_before) {
             return Err(Error::TooLarge { path, size, limit });
         }
-        let mode = match (&pending, &on_disk) {
-            (Some(Pending::Write { mode, .. }), _) => *mode,
-            (_, Some(read)) => read.open.stamp.mode & 0o7777,
-            _ => settings.file_mode,
-        };
         let n = self.number();
         let staged = planned.place.missing.is_empty().then_some(n);
         if staged.is_some() {
-            let like = match self.slots.get(&path) {
-                Some(slot) if matches!(slot.pending, Pending::Write { .. }) => {
-                    slot.original.as_ref().map(|original| &original.open)
-                }
-                Some(_) => None,
-                None => on_disk.as_ref().map(|read| &read.open),
+            let replaces = match &pending {
+                Some(Pending::Write { .. }) => true,
+                Some(Pending::Remove { .. }) => false,
+                None => on_disk.is_some(),
             };
+            let like = self.like(addition.moved.get(&path).or(replaces.then_some(&path)));
             refuse_unwritable(&planned.place.dir)?;
-            self.session.room.stage(&staged_new(n), &Draft { bytes: &bytes, mode, like })?;
+            self.session.room.stage(&staged_new(n), &Draft { bytes: &bytes, mode, like: like.as_ref() })?;
             addition.staged.push(staged_new(n));
         } else {
-            let draft = Draft { bytes: &bytes, mode, like: None };
+            let like = self.like(addition.moved.get(&path));
+            let draft = Draft { bytes: &bytes, mode, like: like.as_ref() };
             self.stage_in_tree(&path, &planned.place, Some(&draft), owner, addition)?;
         }
         let hash = Hash::of(&bytes);
@@ -102,7 +106,7 @@ impl Batch<'_, '_> {
                 let _ = self.session.room.discard(&staged_new(staged));
             }
         } else {
-            let on_disk = on_disk.map(|read| (read.open, Some(read.bytes)));
+            let on_disk = on_disk.map(|read| (read.stamp, Some(read.bytes)));
             let original = absorb::file(self.session, &path, on_disk, &mut addition.outside)?;
             if staged.is_some() {
                 self.slots.push_file(Slot {
@@ -116,9 +120,22 @@ impl Batch<'_, '_> {
                 });
             }
         }
-        let content = Content { hash, size, bytes: Stored::Here { new: bytes, old: before } };
+        if addition.plan.replaced.contains(&path) {
+            addition.ended.push(Step::Delete { path: path.as_str().into(), staged: None });
+        }
+        if let Some(&memory) = addition.plan.revived.get(&path) {
+            addition.own.push(Step::Revive { memory, path: path.as_str().into() });
+        }
+        // What was there is no version of a memory that comes from elsewhere.
+        let old = before.filter(|_| !is_another);
+        let content = Content { hash, size, bytes: Stored::Here { new: bytes, old } };
         addition.own.push(Step::Write { path: path.as_str().into(), content, mode, staged });
         Ok(())
+    }
+
+    /// The file whose owner and attributes one that is written takes over.
+    fn like(&self, path: Option<&MemoryPath>) -> Option<OpenFile> {
+        self.session.base().sandbox.open_file(path?).ok()?.ok()
     }
 
     /// Stages a file, or only directories, below directories that do not exist yet: they appear all at once.
@@ -150,7 +167,7 @@ impl Batch<'_, '_> {
             let name = staged_new(staged);
             self.session.room.stage_tree(&name, inner, dir_mode, file)?;
             addition.staged.push(name);
-            let dir = place.dir.try_clone().map_err(|e| Error::write("hold a directory open", e))?;
+            let dir = Arc::clone(&place.dir);
             let name = place.missing[0].clone();
             self.slots.acts.push(Act::Tree(Tree {
                 path: top,
@@ -204,12 +221,15 @@ impl Batch<'_, '_> {
         refuse_unwritable(&planned.place.dir)?;
         let n = self.number();
         let read = match planned.read {
-            Some(read) => Some((read.open, Some(read.bytes))),
+            Some(read) => Some((read.stamp, Some(read.bytes))),
             None => self.session.read_file(&path)?,
         };
         let Some(read) = read else { return Err(Error::Missing { path }) };
         let original = absorb::file(self.session, &path, Some(read), &mut addition.outside)?;
-        addition.own.push(Step::Delete { path: path.as_str().into(), staged: Some(n) });
+        match addition.left.get_mut(path.as_str()) {
+            Some(staged) => *staged = Some(n),
+            None => addition.ended.push(Step::Delete { path: path.as_str().into(), staged: Some(n) }),
+        }
         let pending = Pending::Remove { staged: n };
         self.slots.push_file(Slot {
             path,
@@ -236,9 +256,13 @@ impl Batch<'_, '_> {
         let inode = place.stamp.map_or(0, |stamp| stamp.ino);
         let mut expected = HashMap::new();
         if place.look == Look::Directory {
-            expected = absorb::tree(self.session, &path, &mut addition.outside, &mut addition.own)?;
+            let mut ended = Vec::new();
+            expected = absorb::tree(self.session, &path, &mut addition.outside, &mut ended)?;
+            let ends =
+                |step: &Step| !matches!(step, Step::Delete { path, .. } if addition.left.contains_key(path));
+            addition.ended.extend(ended.into_iter().filter(ends));
         }
-        addition.own.push(Step::RemoveTree { path: path.as_str().into(), inode, staged });
+        addition.ended.push(Step::RemoveTree { path: path.as_str().into(), inode, staged });
         self.slots.acts.push(Act::Take(Take { path, place, staged, expected, owner, is_published: false }));
         Ok(())
     }

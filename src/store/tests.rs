@@ -19,11 +19,19 @@ use crate::hash::Hash;
 use crate::journal::verify;
 use crate::path::MemoryPath;
 
+mod audit;
 mod crash;
 mod damage;
+mod erase;
+mod export;
+mod forget;
+mod history;
 mod invariants;
 mod outside;
+mod plan;
 mod power;
+mod restore;
+mod scan;
 mod withdraw;
 
 /// What stands somewhere below `memories`.

@@ -52,7 +52,6 @@ const FOREIGN: &[(&str, &[&str])] = &[
     ("tar", &["home"]),
     ("regex", &["text"]),
     ("imara_diff", &["text"]),
-    ("diffy", &["text"]),
     ("tantivy", &["index"]),
     ("rmcp", &["mcp"]),
     ("axum", &["http"]),

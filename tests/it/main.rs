@@ -5,9 +5,11 @@
 mod cli;
 #[cfg(feature = "cli")]
 mod concurrency;
+mod edit;
 mod floors;
 #[cfg(feature = "cli")]
 mod hostile;
+mod import;
 #[cfg(feature = "cli")]
 mod kill;
 mod model;

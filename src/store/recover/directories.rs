@@ -1,6 +1,5 @@
 //! Doing again what the log says of directories, each told from a later one of the same name.
 
-use std::collections::BTreeSet;
 use std::os::fd::AsFd as _;
 
 use super::leftovers::put_away;
@@ -103,9 +102,9 @@ pub(super) fn remove_tree(
         return Ok(());
     }
     let name = staged_old(staged);
-    put_away(session, &name, path, &BTreeSet::new())?;
+    put_away(session, &name, path, &touched.files)?;
     session.room.take(&place.dir, &place.name, &name).map_err(|e| Error::write(format!("remove {at}"), e))?;
-    put_away(session, &name, path, &BTreeSet::new())
+    put_away(session, &name, path, &touched.files)
 }
 
 /// Whether all files at or below a path are versions of memories that were there, and none lives there now.

@@ -1,8 +1,6 @@
 //! What a crash leaves in `staging/`: nothing goes from there that is nowhere else.
 
-use std::collections::BTreeSet;
-
-use super::{Touched, find_version, record};
+use super::{Known, Touched, find_version, record};
 use crate::disk::{Kind, OpenFile, What};
 use crate::error::Result;
 use crate::id::{VersionId, new_ulid};
@@ -15,7 +13,6 @@ use crate::text::Bytes;
 /// Empties `staging/`. What belongs to a change that was committed, or to an earlier recovery, is looked at first: it may
 /// be what was displaced.
 pub(super) fn sweep(session: &mut Session<'_>, touched: &Touched) -> Result<()> {
-    let nothing = BTreeSet::new();
     let is_new = session.journal.last_change()? == 0;
     for name in session.room.staged()? {
         // The journal that knew what this was is gone.
@@ -28,7 +25,7 @@ pub(super) fn sweep(session: &mut Session<'_>, touched: &Touched) -> Result<()> 
             None => session.journal.path_of_staged(&name)?,
         };
         match path {
-            Some(path) => put_away(session, &name, &path, touched.files.get(&path).unwrap_or(&nothing))?,
+            Some(path) => put_away(session, &name, &path, &touched.files)?,
             // Of a change that was never committed.
             None => discard(session, &name),
         }
@@ -36,18 +33,13 @@ pub(super) fn sweep(session: &mut Session<'_>, touched: &Touched) -> Result<()> 
     Ok(())
 }
 
-/// Removes `staging/{name}`, which was at `path`, unless there is something in it that is nowhere else. `memories` are
-/// or were at that path, beside those that the journal knows there.
-pub(super) fn put_away(
-    session: &mut Session<'_>,
-    name: &str,
-    path: &str,
-    memories: &BTreeSet<i64>,
-) -> Result<()> {
+/// Removes `staging/{name}`, which was at `path`, unless there is something in it that is nowhere else. `known` are
+/// memories that are or were at some paths, beside those that the journal knows there.
+pub(super) fn put_away(session: &mut Session<'_>, name: &str, path: &str, known: &Known) -> Result<()> {
     let mut steps = Vec::new();
     if let Some((Kind::File, _)) = session.room.seen(name) {
         let Ok(open) = session.room.open_staged(name)? else { return Ok(()) };
-        if let Some(kept) = keep_as(session, path, memories, &open, &mut steps)? {
+        if let Some(kept) = keep_as(session, path, known, &open, &mut steps)? {
             return session.room.keep(name, &kept);
         }
     } else {
@@ -59,7 +51,7 @@ pub(super) fn put_away(
             match keep_as(
                 session,
                 absorb::below(&MemoryPath::from_normal(path), seen.path).as_str(),
-                memories,
+                known,
                 &open,
                 &mut steps,
             )? {
@@ -85,12 +77,12 @@ fn discard(session: &Session<'_>, name: &str) {
 fn keep_as(
     session: &Session<'_>,
     path: &str,
-    memories: &BTreeSet<i64>,
+    known: &Known,
     open: &OpenFile,
     steps: &mut Vec<Step>,
 ) -> Result<Option<String>> {
     let Some(bytes) = session.read_open(open)? else { return Ok(Some(unknown_name(session))) };
-    let mut memories = memories.clone();
+    let mut memories = known.get(path).cloned().unwrap_or_default();
     memories.extend(session.journal.memories_at(path)?);
     match find_version(session, &memories, &bytes)? {
         Some(past) if past.stored => Ok(None),

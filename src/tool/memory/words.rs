@@ -205,6 +205,7 @@ pub(super) fn refused(error: &Error, command: Command, paths: &[&Named]) -> Stri
         Error::Link { path } => link(&shown(path)),
         Error::BelowFile { path, file } => below_file(&shown(path), file),
         Error::Unsupported { path } => unsupported(&shown(path)),
+        Error::NotText { path } => not_utf8(&shown(path)),
         Error::TooLargeToRead { path, size } => {
             format!("Error: The file {} is too large to read ({})", shown(path), human_size(*size))
         }
