@@ -21,7 +21,7 @@ pub(super) const JOURNAL: &str = "journal.db";
 const STAGING: &str = "staging";
 pub(super) const KEPT: &str = "kept";
 /// The room belongs to the machine, whatever the settings say of memories.
-const PRIVATE: Mode = Mode::RWXU;
+pub(super) const PRIVATE: Mode = Mode::RWXU;
 
 /// The open room of a store.
 #[derive(Debug)]
@@ -213,7 +213,7 @@ pub(super) fn sync_failed(doing: String, error: Errno) -> Error {
 }
 
 /// Keeps the room out of a git work tree that the store may live in.
-fn ignore_in_git(room: &std::path::Path) -> Result<()> {
+pub(super) fn ignore_in_git(room: &std::path::Path) -> Result<()> {
     fail::step();
     let write = || {
         let mut file = tempfile::NamedTempFile::new_in(room)?;

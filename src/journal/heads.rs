@@ -37,4 +37,22 @@ impl History<'_> {
         let versions = count("SELECT count(*) FROM version")?;
         Ok((memories, versions, Hash(read_tail(self.db)?.chain)))
     }
+
+    /// How many versions came after the moment at which `end` was the end of the chain; `None` when it never was.
+    pub(crate) fn since(self, end: Hash) -> Result<Option<u64>> {
+        let doing = "look for the end of the chain";
+        if end == Hash([0; 32]) {
+            return self.size().map(|(_, versions, _)| Some(versions));
+        }
+        let sql = "SELECT (SELECT count(*) FROM version WHERE n > at.n) FROM (
+                SELECT n FROM version WHERE chain = ?1 UNION ALL SELECT last FROM anchor WHERE chain = ?1) at LIMIT 1";
+        let since = self.db.query_row(sql, params![end.0], |row| row.get(0)).optional();
+        Ok(since.map_err(failure(doing))?.map(from_sql))
+    }
+
+    /// Whether bytes of something that was erased may still be in the journal's files.
+    pub(crate) fn is_erasure_due(self) -> Result<bool> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM meta WHERE key = 'scrub')";
+        self.db.query_row(sql, [], |row| row.get(0)).map_err(failure("look for what is to be erased"))
+    }
 }
