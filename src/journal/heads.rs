@@ -3,7 +3,7 @@
 use rusqlite::{OptionalExtension as _, params};
 
 use super::commit::read_tail;
-use super::{HEADS, Head, History, below, failure, from_sql, read_head};
+use super::{HEADS, Head, History, below, failure, from_sql, read_head, to_sql};
 use crate::error::Result;
 use crate::hash::Hash;
 
@@ -14,6 +14,15 @@ impl History<'_> {
         let sql = format!("{HEADS} WHERE m.path = ?1 AND m.live = 1");
         let mut query = self.db.prepare_cached(&sql).map_err(failure(doing))?;
         query.query_row(params![path], read_head).optional().map_err(failure(doing))
+    }
+
+    /// The memories that live and have this content.
+    pub(crate) fn live_with(self, hash: Hash, size: u64) -> Result<Vec<Head>> {
+        let doing = "look up a content";
+        let sql = format!("{HEADS} WHERE m.live = 1 AND v.sha256 = ?1 AND v.size = ?2 ORDER BY m.path");
+        let mut query = self.db.prepare_cached(&sql).map_err(failure(doing))?;
+        let rows = query.query_map(params![hash.0, to_sql(size)], read_head).map_err(failure(doing))?;
+        rows.collect::<Result<_, _>>().map_err(failure(doing))
     }
 
     /// Calls `each` with the memories that live below a directory (`""`: all of them), by path.

@@ -154,6 +154,7 @@ fn take_some(session: &mut Session<'_>, tasks: &mut VecDeque<Task>, change: Chan
             None => break,
             Some(Task::Move { memory, from, to }) => {
                 if is_moved(session, memory, &from, &to)? {
+                    session.moved.borrow_mut().insert(memory);
                     let (from, to) = (from.as_str().to_owned(), to.as_str().to_owned());
                     steps.push(Step::Move { memory, from, to, staged: None });
                 } else {
