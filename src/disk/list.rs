@@ -80,6 +80,21 @@ fn list_level(dir: BorrowedFd<'_>, home: Mount, depth: usize, levels: usize) -> 
     Ok(listing)
 }
 
+/// All names of a directory, and whether each is one itself.
+pub(super) fn entries(dir: BorrowedFd<'_>) -> io::Result<Vec<(CString, bool)>> {
+    let mut entries = Vec::new();
+    each(dir, |name, file_type| {
+        let is_dir = match file_type {
+            FileType::Directory => true,
+            FileType::Unknown => stat::at(dir, name).is_ok_and(|s| s.kind == Kind::Directory),
+            _ => false,
+        };
+        entries.push((name.to_owned(), is_dir));
+        Ok(())
+    })?;
+    Ok(entries)
+}
+
 /// Whether a name that was a directory is none any more, or is the root of another file system.
 pub(super) fn is_gone(e: Errno) -> bool {
     matches!(e, Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::MLINK | Errno::XDEV)

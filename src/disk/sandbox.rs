@@ -266,6 +266,19 @@ impl Sandbox {
         }
     }
 
+    /// All that is in a directory, hidden or not, and whether it is a directory itself; a name that is not UTF-8 is shown
+    /// as one that nothing has.
+    pub(crate) fn entries(&self, path: &MemoryPath) -> Looked<Vec<(MemoryPath, bool)>> {
+        match self.open_dir(path)? {
+            Ok(dir) => {
+                let entries = list::entries(dir.as_fd()).map_err(|e| failed("list", path, e))?;
+                let path = |(name, is_dir): (CString, bool)| (path.join(&name.to_string_lossy()), is_dir);
+                Ok(Ok(entries.into_iter().map(path).collect()))
+            }
+            Err(look) => Ok(Err(look)),
+        }
+    }
+
     /// How far the names below a directory reach; nothing reaches below anything else.
     pub(crate) fn extent(&self, path: &MemoryPath) -> Result<Extent> {
         match self.open_dir(path)? {

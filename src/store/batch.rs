@@ -310,32 +310,36 @@ pub(super) fn staged_old(n: u64) -> String {
 /// `in_order` may a file be written where an earlier edit removes something, or below.
 fn refuse_unfit(edits: &[Edit], in_order: bool) -> Result<()> {
     let mut paths = HashSet::new();
-    // Those that make way for whatever is written there.
-    let mut removed = HashSet::new();
-    let mut written = HashSet::new();
+    // Those that make way for whatever is written there later, and what may be below one of them.
+    let (mut removed, mut written, mut free) = (HashSet::new(), HashSet::new(), HashSet::new());
     for edit in edits {
         for path in edit.paths() {
             if path.is_root() {
                 return Err(Error::Unsupported { path: path.clone() });
             }
-            let is_free = matches!(edit, Edit::Write { .. }) && removed.contains(path);
+            let is_write = matches!(edit, Edit::Write { .. });
+            let is_free = is_write && removed.contains(path) && !written.contains(path);
             if !paths.insert(path) && !is_free {
                 return Err(Error::Overlap { path: path.clone() });
             }
             match edit {
                 Edit::Remove { .. } if in_order => drop(removed.insert(path)),
-                Edit::Write { .. } => drop(written.insert(path)),
+                Edit::Write { .. } => {
+                    written.insert(path);
+                    free.extend(
+                        path.ancestors().find(|above| removed.contains(above)).map(|above| (path, above)),
+                    );
+                }
                 _ => {}
             }
         }
     }
-    for path in &paths {
-        let is_written = written.contains(path);
+    for &path in &paths {
         let is_in_the_way = |above: &MemoryPath| {
-            paths.contains(above) && !(is_written && removed.contains(above) && !written.contains(above))
+            paths.contains(above) && (written.contains(above) || !free.contains(&(path, above.clone())))
         };
         if path.ancestors().any(|above| is_in_the_way(&above)) {
-            return Err(Error::Overlap { path: (*path).clone() });
+            return Err(Error::Overlap { path: path.clone() });
         }
     }
     Ok(())

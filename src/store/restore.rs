@@ -1,11 +1,26 @@
 //! Undo: memories put back to an earlier state, as a new change.
 
+use std::collections::{BTreeSet, VecDeque};
+use std::ops::ControlFlow;
+
 use chrono::{DateTime, Utc};
 
-use super::Store;
-use crate::error::Result;
-use crate::id::{ChangeId, VersionId};
+use super::plan::Plan;
+use super::queue::lock;
+use super::session::Patience;
+use super::snapshot::Snapshot;
+use super::{Look, Store};
+use crate::error::{Error, Result};
+use crate::id::{ChangeId, VersionId, new_ulid};
+use crate::journal::History;
 use crate::path::MemoryPath;
+use crate::version::{Log, Operation, rfc3339};
+
+mod carry;
+mod outline;
+
+use carry::{check_contents, empty_directories, plan};
+use outline::{Outline, State, Unit, Wish, outline};
 
 /// What is to be put back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,26 +79,299 @@ pub struct Restoration {
     pub memories: Vec<Restored>,
 }
 
+/// Edits of one change at most, and bytes that they write, unless they are entangled.
+const MOST_EDITS: usize = 512;
+const MOST_BYTES: u64 = 32 << 20;
+
+/// Paths that are looked at one by one at most, before a restore, for what others did there.
+const MOST_PLACES: usize = 16;
+
+/// How often directories may go first.
+const MOST_ROUNDS: usize = 8;
+
+/// What is left to do, one change each.
+#[derive(Debug, Clone)]
+enum Work {
+    /// All that is asked for, or the first part of it.
+    Begin(Restore),
+    /// The same, after directories went to where they were.
+    Again(Vec<Wish>),
+    /// A part that nothing else depends on.
+    Part(Vec<Wish>),
+    /// Directories in which nothing may be left.
+    Tidy(BTreeSet<MemoryPath>),
+}
+
+/// What became of it.
+#[derive(Debug, Default)]
+struct Done {
+    memories: Vec<Restored>,
+    is_changed: bool,
+    /// What is to be done next.
+    next: Vec<Work>,
+    /// Directories that memories went away from.
+    left: BTreeSet<MemoryPath>,
+}
+
 impl Store {
     /// Puts memories back to an earlier state; what others did meanwhile is taken in first. It is a new change, and can
     /// be undone by its id.
     ///
-    /// Memories keep their ids, deleted ones too. Directories that held nothing are not brought back.
+    /// Memories keep their ids, deleted ones too. Directories that held nothing are not brought back, and none is left that
+    /// holds nothing any more. A very large restore is made in parts that have one id: what fails then says what stands in
+    /// the way of the rest.
     ///
     /// # Errors
-    /// [`Error::NoVersion`](crate::Error::NoVersion), [`Error::NoChange`](crate::Error::NoChange),
-    /// [`Error::NoContent`](crate::Error::NoContent), [`Error::Taken`](crate::Error::Taken),
-    /// [`Error::TooEarly`](crate::Error::TooEarly), [`Error::Missing`](crate::Error::Missing) for a path where
-    /// nothing is and nothing was; else as [`Store::change`].
-    pub fn restore(&self, _what: &Restore, _others: Others) -> Result<Restoration> {
-        todo!()
+    /// [`Error::NoVersion`], [`Error::NoChange`], [`Error::NoContent`], [`Error::Taken`], [`Error::TooEarly`],
+    /// [`Error::Missing`] for a path where nothing is and nothing was; else as [`Store::change`].
+    pub fn restore(&self, what: &Restore, others: Others) -> Result<Restoration> {
+        self.mend_root()?;
+        self.absorb_first(&self.places(what)?)?;
+        let store = match self.author.reason {
+            Some(_) => self.clone(),
+            None => self.with_reason(what.reason()),
+        };
+        let change = ChangeId(new_ulid(self.inner.core.now()));
+        let mut restoration = Restoration { change_id: None, memories: Vec::new() };
+        let mut left = BTreeSet::new();
+        let mut works = VecDeque::from([Work::Begin(what.clone())]);
+        let mut rounds = 0;
+        while let Some(work) = works.pop_front() {
+            let (is_first, is_tidying) = (matches!(work, Work::Begin(_)), matches!(work, Work::Tidy(_)));
+            rounds += 1;
+            let done =
+                store.decide(move |snapshot| work.plan(snapshot, others, change, rounds < MOST_ROUNDS));
+            let done = match done {
+                // All is as it is to be, but for a directory in which nothing is.
+                Err(_) if is_tidying => break,
+                done => done?,
+            };
+            if is_first {
+                restoration.memories = done.memories;
+            }
+            if done.is_changed {
+                restoration.change_id = Some(change);
+            }
+            works.extend(done.next);
+            left.extend(done.left);
+            if works.is_empty() && !is_tidying && !left.is_empty() {
+                works.push_back(Work::Tidy(std::mem::take(&mut left)));
+            }
+        }
+        Ok(restoration)
     }
 
     /// What [`Store::restore`] would do. Nothing is changed but that what others did is taken in.
     ///
     /// # Errors
     /// As [`Store::restore`].
-    pub fn preview_restore(&self, _what: &Restore, _others: Others) -> Result<Restoration> {
-        todo!()
+    pub fn preview_restore(&self, what: &Restore, others: Others) -> Result<Restoration> {
+        self.mend_root()?;
+        self.absorb_first(&self.places(what)?)?;
+        let (what, change) = (what.clone(), ChangeId(new_ulid(self.inner.core.now())));
+        let done = self.decide(move |snapshot| {
+            let (_, done) = Work::Begin(what.clone()).plan(snapshot, others, change, true)?;
+            Ok((Plan::default(), done))
+        })?;
+        Ok(Restoration { change_id: None, memories: done.memories })
     }
+
+    fn decide<T: Send + 'static>(
+        &self,
+        decide: impl FnMut(&mut Snapshot<'_>) -> Result<(Plan, T)> + Send + 'static,
+    ) -> Result<T> {
+        self.carry_out(vec![decide]).pop().expect("one decision has one result")
+    }
+
+    /// Takes in what others did at these paths, and below.
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "it is not wired up yet")]
+    fn absorb_first(&self, _paths: &BTreeSet<MemoryPath>) -> Result<()> {
+        Ok(())
+    }
+
+    /// Takes in that all memories are gone, where they are: else they would count as what they were.
+    fn mend_root(&self) -> Result<()> {
+        let core = &self.inner.core;
+        if core.base.sandbox.root()?.is_none() {
+            let made = lock(&self.inner.engine).enter(core, Patience::Wait, |session| session.make_root())?;
+            made.transpose()?;
+        }
+        Ok(())
+    }
+
+    /// Where a restore changes something, now or then.
+    fn places(&self, what: &Restore) -> Result<BTreeSet<MemoryPath>> {
+        let what = what.clone();
+        self.decide(move |snapshot| {
+            snapshot.must_wait();
+            let mut places: BTreeSet<MemoryPath> = what.path().cloned().into_iter().collect();
+            for wish in wishes(snapshot, &what)? {
+                let paths = wish.now.into_iter().chain(wish.then).map(|state| state.path);
+                let is_new =
+                    |path: &MemoryPath| !places.iter().any(|place| path == place || path.is_below(place));
+                let new: Vec<_> = paths.filter(is_new).collect();
+                places.extend(new);
+                if places.len() > MOST_PLACES {
+                    places = [common(&places)].into();
+                }
+            }
+            Ok((Plan::default(), places))
+        })
+    }
+}
+
+/// The deepest directory that has all these paths below it.
+fn common(paths: &BTreeSet<MemoryPath>) -> MemoryPath {
+    let (Some(first), Some(last)) = (paths.first(), paths.last()) else { return MemoryPath::ROOT };
+    let is_above_all = |dir: &MemoryPath| paths.iter().all(|path| path.is_below(dir));
+    debug_assert!(first <= last);
+    first.ancestors().find(is_above_all).unwrap_or(MemoryPath::ROOT)
+}
+
+impl Restore {
+    /// The path that it names.
+    fn path(&self) -> Option<&MemoryPath> {
+        match self {
+            Self::Version { path, .. } | Self::Before { path, .. } => Some(path),
+            Self::Change(_) => None,
+        }
+    }
+
+    /// What stands in the history, where the caller gives no reason.
+    fn reason(&self) -> String {
+        match self {
+            Self::Version { version, .. } => format!("restore to {version}"),
+            Self::Before { time, .. } => format!("restore to before {}", rfc3339(time)),
+            Self::Change(change) => format!("restore of {change}"),
+        }
+    }
+}
+
+impl Work {
+    /// What the next change is to do, and what is left after it. `may_rename` directories before all else.
+    fn plan(
+        &self,
+        snapshot: &mut Snapshot<'_>,
+        others: Others,
+        change: ChangeId,
+        may_rename: bool,
+    ) -> Result<(Plan, Done)> {
+        if snapshot.must_wait() {
+            return Ok((Plan::default(), Done::default()));
+        }
+        let wishes = match self {
+            Self::Begin(what) => wishes(snapshot, what)?,
+            Self::Again(wishes) | Self::Part(wishes) => refresh(snapshot.journal.history(), wishes)?,
+            Self::Tidy(dirs) => {
+                let plan = Plan { edits: empty_directories(snapshot, dirs)?, ..base(change) };
+                return Ok((plan, Done::default()));
+            }
+        };
+        let Outline { memories, first, units } = outline(&wishes, others, snapshot)?;
+        check_contents(snapshot, &wishes)?;
+        let mut done = Done { memories, ..Done::default() };
+        let units = if first.is_empty() || !may_rename {
+            let mut parts = cut(units, &wishes).into_iter();
+            let part = parts.next().unwrap_or_default();
+            let wish = |&i: &usize| wishes[i].clone();
+            let later = parts.map(|part| part.iter().flat_map(|unit| &unit.wishes).map(wish).collect());
+            done.next.extend(later.map(Work::Part));
+            part
+        } else {
+            done.next.push(Work::Again(wishes.clone()));
+            first
+        };
+        for wish in units.iter().flat_map(|unit| &unit.wishes).map(|&i| &wishes[i]) {
+            if let Wish { now: Some(now), then: Some(then), .. } = wish
+                && now.path != then.path
+                && let Some((dir, _)) = now.path.split_last()
+            {
+                done.left.insert(dir);
+            }
+        }
+        let plan = plan(snapshot, &wishes, &units, base(change))?;
+        done.is_changed = !plan.edits.is_empty();
+        Ok((plan, done))
+    }
+}
+
+/// A plan of a restore, without edits.
+fn base(change: ChangeId) -> Plan {
+    Plan { change: Some(change), in_order: true, may_be_hidden: true, may_be_large: true, ..Plan::default() }
+}
+
+/// What memories are to become.
+fn wishes(snapshot: &mut Snapshot<'_>, what: &Restore) -> Result<Vec<Wish>> {
+    let history = snapshot.journal.history();
+    let targets = match what {
+        Restore::Version { path, version } => return wish_of(history, path, *version),
+        Restore::Change(id) => history.changed_by(*id)?.ok_or(Error::NoChange { id: *id })?,
+        Restore::Before { path, time } => {
+            let targets = history.changed_since(path, time.timestamp_micros())?;
+            if targets.is_empty() && !path.is_root() && snapshot.look(path)? == Look::Missing {
+                let mut was_there = false;
+                let log = Log { path: Some(path.clone()), ..Log::default() };
+                history.versions(&log, &mut |_| {
+                    was_there = true;
+                    Ok(ControlFlow::Break(()))
+                })?;
+                if !was_there {
+                    return Err(Error::Missing { path: path.clone() });
+                }
+            }
+            targets
+        }
+    };
+    targets.into_iter().map(Wish::of).collect()
+}
+
+/// What the content of a version, wanted at a path, makes of a memory.
+fn wish_of(history: History<'_>, path: &MemoryPath, id: VersionId) -> Result<Vec<Wish>> {
+    let version = history.version(id)?.ok_or(Error::NoVersion { id })?;
+    let then = State { path: path.clone(), ..State::to_restore(&version)? };
+    let here = history.head(path)?;
+    let now = here.as_ref().and_then(State::of);
+    if now.as_ref().is_some_and(|now| now.is_same_content(&then)) {
+        return Ok(Vec::new());
+    }
+    let then = Some(then);
+    if here.is_some_and(|here| here.memory == version.memory) {
+        let mut undone = 0;
+        let log = Log { memory: Some(version.memory_id), ..Log::default() };
+        history.versions(&log, &mut |later| {
+            undone += u64::from(later.n > version.n);
+            Ok(if later.n > version.n { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        })?;
+        return Ok(vec![Wish { memory: Some(version.memory), now, then, undone }]);
+    }
+    let newest = history.newest(version.memory)?;
+    let is_dead = newest.is_none_or(|newest| newest.operation == Operation::Deleted);
+    Ok(vec![Wish { memory: is_dead.then_some(version.memory), now: None, then, undone: 0 }])
+}
+
+/// The same wishes, with what the memories are now.
+fn refresh(history: History<'_>, wishes: &[Wish]) -> Result<Vec<Wish>> {
+    let refresh = |wish: &Wish| {
+        let newest = wish.memory.map(|memory| history.newest(memory)).transpose()?.flatten();
+        Ok(Wish { now: newest.as_ref().and_then(State::of), ..wish.clone() })
+    };
+    wishes.iter().map(refresh).collect()
+}
+
+/// Cuts units into parts of a size that one change may have.
+fn cut(units: Vec<Unit>, wishes: &[Wish]) -> Vec<Vec<Unit>> {
+    let mut parts: Vec<Vec<Unit>> = Vec::new();
+    let (mut edits, mut bytes) = (0, 0);
+    for unit in units {
+        edits += unit.edits();
+        bytes += unit.bytes(wishes);
+        match parts.last_mut() {
+            Some(part) if edits <= MOST_EDITS && bytes <= MOST_BYTES => part.push(unit),
+            _ => {
+                (edits, bytes) = (unit.edits(), unit.bytes(wishes));
+                parts.push(vec![unit]);
+            }
+        }
+    }
+    parts
 }

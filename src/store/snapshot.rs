@@ -13,7 +13,7 @@ use crate::text::Bytes;
 
 /// What a decision sees: the files as they are inside the lock, earlier changes of the same batch included.
 pub struct Snapshot<'a> {
-    base: &'a Base,
+    pub(super) base: &'a Base,
     /// What the history says, for decisions about it.
     pub(super) journal: &'a Journal,
     slots: &'a Slots,
@@ -39,6 +39,12 @@ impl std::fmt::Debug for Snapshot<'_> {
 impl<'a> Snapshot<'a> {
     pub(super) fn new(base: &'a Base, journal: &'a Journal, slots: &'a Slots) -> Self {
         Self { base, journal, slots, read: HashMap::new(), is_partial: false }
+    }
+
+    /// Whether a decision that asks more than the overlay can tell must be made again, when no change is pending any more.
+    pub(super) fn must_wait(&mut self) -> bool {
+        self.is_partial |= !self.slots.is_empty();
+        self.is_partial
     }
 
     /// What stands at a path.
@@ -83,7 +89,7 @@ impl<'a> Snapshot<'a> {
     /// # Errors
     /// [`Error::Read`](crate::Error::Read) when the disk refuses.
     pub fn extent(&mut self, path: &MemoryPath) -> Result<Extent> {
-        self.is_partial |= !self.slots.is_empty();
+        self.must_wait();
         self.base.sandbox.extent(path)
     }
 

@@ -28,7 +28,9 @@ mod forget;
 mod history;
 mod invariants;
 mod outside;
+mod plan;
 mod power;
+mod restore;
 mod scan;
 mod withdraw;
 

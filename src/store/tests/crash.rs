@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
 
 use super::super::plan::{Moved, Plan};
+use super::super::{Others, Restore};
 use super::*;
 use crate::fail;
 
@@ -318,7 +319,9 @@ const SCENARIOS: &[Scenario] = &[
         before: |s| {
             seed(s);
             put(s, "b.md", "b\n").unwrap();
-            ["a.md", "b.md", "d/f.md"].iter().for_each(|at| remove(s, at).unwrap());
+            for at in ["a.md", "b.md", "d/f.md"] {
+                remove(s, at).unwrap();
+            }
             put(s, "d/f.md", "a new one\n").unwrap();
         },
         outside: NONE,
@@ -421,6 +424,40 @@ const SCENARIOS: &[Scenario] = &[
         precious: &[b"a\n", b"d\n", b"sub\n", BINARY, b"a person's\n"],
     },
     Scenario {
+        name: "all that one change did is undone",
+        before: |s| {
+            seed(s);
+            put(s, "b.md", "b\n").unwrap();
+            s.change(|snapshot| {
+                for at in ["a.md", "b.md", "d/f.md", "x/new.md"] {
+                    snapshot.read(&path(at))?;
+                }
+                let edits = vec![
+                    Edit::write(&path("a.md"), "A\n"),
+                    Edit::write(&path("x/new.md"), "new\n"),
+                    Edit::remove(&path("d/f.md")),
+                    Edit::rename(&path("d/sub"), &path("e")),
+                    Edit::rename(&path("b.md"), &path("d/b.md")),
+                ];
+                Ok::<_, Error>((edits, ()))
+            })
+            .unwrap();
+        },
+        outside: NONE,
+        changes: &[undo_last],
+        precious: &[b"a\n", b"b\n", b"d\n", b"sub\n", b"A\n", b"new\n"],
+    },
+    Scenario {
+        name: "that a directory was deleted is undone, and that is undone, too",
+        before: |s| {
+            seed(s);
+            remove(s, "d").unwrap();
+        },
+        outside: NONE,
+        changes: &[undo_last, undo_last],
+        precious: &[b"a\n", b"d\n", b"sub\n"],
+    },
+    Scenario {
         name: "there and back again",
         before: seed,
         outside: NONE,
@@ -445,6 +482,11 @@ const SCENARIOS: &[Scenario] = &[
         precious: &[b"a\n", b"d\n", b"sub\n"],
     },
 ];
+
+fn undo_last(store: &Store) {
+    let last = super::restore::newest(store).change_id;
+    store.restore(&Restore::Change(last), Others::Keep).unwrap();
+}
 
 /// Carries out a plan that a function makes.
 pub(super) fn carry_out(store: &Store, plan: fn(&mut Snapshot<'_>) -> Plan) {

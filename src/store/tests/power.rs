@@ -3,7 +3,8 @@
 
 use std::os::unix::fs::MetadataExt as _;
 
-use super::crash::{Failures, mend};
+use super::super::plan::Plan;
+use super::crash::{Failures, carry_out, mend, moved, write};
 use super::*;
 use crate::fail;
 
@@ -45,6 +46,39 @@ fn tree_of_three(s: &Store) {
     put(s, "d/one.md", "one\n").unwrap();
     put(s, "d/sub/two.md", "two\n").unwrap();
     put(s, "d/sub/deep/three.md", "three\n").unwrap();
+}
+
+fn two(s: &Store) {
+    put(s, "a.md", "a\n").unwrap();
+    put(s, "b.md", "b\n").unwrap();
+}
+
+/// Two memories change places.
+fn swap(s: &Store) {
+    carry_out(s, |snapshot| Plan {
+        edits: vec![write(snapshot, "a.md", "b\n"), write(snapshot, "b.md", "a\n")],
+        moves: vec![moved(snapshot, "a.md", "b.md"), moved(snapshot, "b.md", "a.md")],
+        ..Plan::default()
+    });
+}
+
+/// A memory goes elsewhere, and gets other content with it.
+fn move_on(s: &Store) {
+    carry_out(s, |snapshot| Plan {
+        edits: vec![Edit::remove(&path("a.md")), write(snapshot, "x/c.md", "c\n")],
+        moves: vec![moved(snapshot, "a.md", "x/c.md")],
+        ..Plan::default()
+    });
+}
+
+/// A file takes the place of the directory that it was in.
+fn replace_tree(s: &Store) {
+    carry_out(s, |snapshot| Plan {
+        edits: vec![Edit::remove(&path("d")), Edit::write(&path("d"), "one\n")],
+        moves: vec![moved(snapshot, "d/one.md", "d")],
+        in_order: true,
+        ..Plan::default()
+    });
 }
 
 /// Brings back a removed directory, as itself.
@@ -162,6 +196,96 @@ fn cuts() -> Vec<Cut> {
             },
             finds: |w| {
                 unlink(w, "b.md");
+                w.write("a.md", "a\n");
+            },
+            ..MENDED
+        },
+        Cut {
+            name: "changed places: the old content at one, nothing at the other",
+            synced: two,
+            published: swap,
+            finds: |w| {
+                w.write("a.md", "a\n");
+                unlink(w, "b.md");
+            },
+            ..MENDED
+        },
+        Cut {
+            name: "changed places: not done",
+            synced: two,
+            published: swap,
+            finds: |w| {
+                w.write("a.md", "a\n");
+                w.write("b.md", "b\n");
+            },
+            ..MENDED
+        },
+        Cut {
+            name: "changed places twice: done once",
+            synced: two,
+            published: |s| {
+                swap(s);
+                append(s, "a.md", "more\n").unwrap();
+                carry_out(s, |snapshot| Plan {
+                    edits: vec![write(snapshot, "a.md", "a\n"), write(snapshot, "b.md", "b\n")],
+                    moves: vec![moved(snapshot, "a.md", "b.md"), moved(snapshot, "b.md", "a.md")],
+                    ..Plan::default()
+                });
+            },
+            finds: |w| {
+                w.write("a.md", "b\nmore\n");
+                w.write("b.md", [0; 2]);
+            },
+            ..MENDED
+        },
+        Cut {
+            name: "moved on: not done",
+            synced: two,
+            published: move_on,
+            finds: |w| {
+                w.write("a.md", "a\n");
+                std::fs::remove_dir_all(w.file("x")).unwrap();
+            },
+            ..MENDED
+        },
+        Cut {
+            name: "moved on: at both places, edited by a person at the old one",
+            synced: two,
+            published: move_on,
+            finds: |w| w.write("a.md", "a person's\n"),
+            differs: &[("a.md", Some(b"a person's\n"))],
+            outside: &["write a.md"],
+        },
+        Cut {
+            name: "a file for a directory: not done",
+            synced: tree_of_three,
+            published: replace_tree,
+            finds: |w| {
+                unlink(w, "d");
+                bring_back_tree(w);
+            },
+            ..MENDED
+        },
+        Cut {
+            name: "a file for a directory: half done",
+            synced: tree_of_three,
+            published: replace_tree,
+            finds: |w| unlink(w, "d"),
+            ..MENDED
+        },
+        Cut {
+            name: "a directory for a file: not done",
+            synced: two,
+            published: |s| {
+                carry_out(s, |snapshot| Plan {
+                    edits: vec![Edit::remove(&path("a.md")), Edit::write(&path("a.md/x/a.md"), "a\n")],
+                    moves: vec![moved(snapshot, "a.md", "a.md/x/a.md")],
+                    in_order: true,
+                    ..Plan::default()
+                });
+            },
+            finds: |w| {
+                std::fs::remove_dir_all(w.file("a.md")).unwrap();
                 w.write("a.md", "a\n");
             },
             ..MENDED
