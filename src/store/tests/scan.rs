@@ -473,3 +473,79 @@ fn a_file_made_anew_where_one_was_moved_away_is_another_memory() {
         world.assert_not_lost(&store, b"a\n");
     }
 }
+
+/// With `MEMDIR_LONG` forty times as many histories.
+#[test]
+fn after_any_edits_from_inside_and_outside_files_and_history_agree() {
+    let names = ["a.md", "b.md", "d/a.md", "d/b.md", "d/e/a.md", "f/a.md", "d", "d/e", "f", "g"];
+    for seed in 1..if is_long() { 801 } else { 21 } {
+        let world = World::new();
+        let mut store = world.open();
+        let mut dice = super::invariants::Dice(0x9e37_79b9_7f4a_7c15 ^ seed << 32);
+        let mut written = BTreeSet::new();
+        for n in 0..50 {
+            let mut any = |count: usize| usize::try_from(dice.below(count as u64)).unwrap();
+            let (at, to) = (names[any(names.len())], names[any(names.len())]);
+            // Few contents, so that one is often in several places.
+            let text = if any(3) == 0 { format!("{n}\n") } else { format!("text {}\n", any(3)) };
+            // Many of these are refused; what counts is what is left.
+            match any(13) {
+                0 | 1 => drop(put(&store, at, &text)),
+                2 => drop(append(&store, at, &text)),
+                3 => drop(remove(&store, at)),
+                4 => drop(rename(&store, at, to)),
+                5 | 6 => {
+                    let _ = std::fs::create_dir_all(world.file(at).parent().unwrap());
+                    let _ = std::fs::write(world.file(at), &text);
+                    let mode = if world.file(at).is_dir() { 0o700 } else { 0o600 };
+                    let _ = std::fs::set_permissions(
+                        world.file(at),
+                        std::os::unix::fs::PermissionsExt::from_mode(mode),
+                    );
+                }
+                7 | 8 => {
+                    let _ = std::fs::create_dir_all(world.file(to).parent().unwrap());
+                    let _ = std::fs::rename(world.file(at), world.file(to));
+                }
+                9 => drop(
+                    std::fs::remove_file(world.file(at)).or_else(|_| std::fs::remove_dir_all(world.file(at))),
+                ),
+                10 => drop(std::fs::copy(world.file(at), world.file(to))),
+                11 => drop(store.absorb(&path(at)).unwrap()),
+                _ => {
+                    if any(3) == 0 && world.room("lock").exists() {
+                        kill(store);
+                        world.reboot();
+                        store = world.open();
+                    }
+                    agree(&world, &store, &mut written, &(seed, n));
+                }
+            }
+        }
+        agree(&world, &store, &mut written, &seed);
+        drop(store);
+        let store = world.check(&[]);
+        for content in &written {
+            world.assert_not_lost(&store, content);
+        }
+    }
+}
+
+/// Looks at everything, and panics unless files and history agree after it.
+fn agree(world: &World, store: &Store, written: &mut BTreeSet<Vec<u8>>, case: &dyn std::fmt::Debug) {
+    absorb(store, "");
+    assert_eq!(absorb(store, "").versions, [], "{case:?}");
+    let mut files: Vec<_> = world
+        .tree()
+        .into_iter()
+        .filter_map(|(at, node)| match node {
+            Node::File(_, bytes) => Some((at, Hash::of(&bytes), bytes)),
+            _ => None,
+        })
+        .collect();
+    let heads = look(store, |session| session.journal.heads_below("").unwrap());
+    let heads: Vec<_> = heads.into_iter().map(|head| (head.path, head.hash)).collect();
+    assert_eq!(files.iter().map(|(at, hash, _)| (at.clone(), *hash)).collect::<Vec<_>>(), heads, "{case:?}");
+    written.extend(files.drain(..).map(|(.., bytes)| bytes));
+    look(store, |session| session.journal.verify());
+}
