@@ -6,6 +6,7 @@ use crate::path::MemoryPath;
 use crate::text::Bytes;
 
 mod base;
+mod inspect;
 mod kept;
 mod list;
 mod lock;

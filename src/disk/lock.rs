@@ -1,6 +1,7 @@
 //! The two lock files: `turn` makes processes queue, `lock` lets one of them write.
 //!
-//! Neither is ever unlinked or truncated: a lock on a file that has no name any more excludes nobody.
+//! Neither is ever truncated, nor unlinked but by who forgets the whole store: a lock on a file that has no name any more
+//! excludes nobody, and so whoever gets one looks whether it still has its name.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;

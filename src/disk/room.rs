@@ -23,7 +23,7 @@ pub(super) const KEPT: &str = "kept";
 /// Copies of memories that people edit.
 const EDITS: &str = "edits";
 /// The room belongs to the machine, whatever the settings say of memories.
-const PRIVATE: Mode = Mode::RWXU;
+pub(super) const PRIVATE: Mode = Mode::RWXU;
 
 /// The open room of a store.
 #[derive(Debug)]
@@ -227,7 +227,7 @@ pub(super) fn sync_failed(doing: String, error: Errno) -> Error {
 }
 
 /// Keeps the room out of a git work tree that the store may live in.
-fn ignore_in_git(room: &std::path::Path) -> Result<()> {
+pub(super) fn ignore_in_git(room: &std::path::Path) -> Result<()> {
     fail::step();
     let write = || {
         let mut file = tempfile::NamedTempFile::new_in(room)?;

@@ -3,7 +3,7 @@
 use rusqlite::{OptionalExtension as _, params};
 
 use super::commit::read_tail;
-use super::{HEADS, Head, History, below, failure, from_sql, read_head};
+use super::{HEADS, Head, History, below, failure, from_sql, read_head, to_sql};
 use crate::error::Result;
 use crate::hash::Hash;
 
@@ -14,6 +14,15 @@ impl History<'_> {
         let sql = format!("{HEADS} WHERE m.path = ?1 AND m.live = 1");
         let mut query = self.db.prepare_cached(&sql).map_err(failure(doing))?;
         query.query_row(params![path], read_head).optional().map_err(failure(doing))
+    }
+
+    /// The memories that live and have this content.
+    pub(crate) fn live_with(self, hash: Hash, size: u64) -> Result<Vec<Head>> {
+        let doing = "look up a content";
+        let sql = format!("{HEADS} WHERE m.live = 1 AND v.sha256 = ?1 AND v.size = ?2 ORDER BY m.path");
+        let mut query = self.db.prepare_cached(&sql).map_err(failure(doing))?;
+        let rows = query.query_map(params![hash.0, to_sql(size)], read_head).map_err(failure(doing))?;
+        rows.collect::<Result<_, _>>().map_err(failure(doing))
     }
 
     /// Calls `each` with the memories that live below a directory (`""`: all of them), by path.
@@ -36,5 +45,23 @@ impl History<'_> {
         let memories = count("SELECT count(*) FROM memory WHERE head > 0")?;
         let versions = count("SELECT count(*) FROM version")?;
         Ok((memories, versions, Hash(read_tail(self.db)?.chain)))
+    }
+
+    /// How many versions came after the moment at which `end` was the end of the chain; `None` when it never was.
+    pub(crate) fn since(self, end: Hash) -> Result<Option<u64>> {
+        let doing = "look for the end of the chain";
+        if end == Hash([0; 32]) {
+            return self.size().map(|(_, versions, _)| Some(versions));
+        }
+        let sql = "SELECT (SELECT count(*) FROM version WHERE n > at.n) FROM (
+                SELECT n FROM version WHERE chain = ?1 UNION ALL SELECT last FROM anchor WHERE chain = ?1) at LIMIT 1";
+        let since = self.db.query_row(sql, params![end.0], |row| row.get(0)).optional();
+        Ok(since.map_err(failure(doing))?.map(from_sql))
+    }
+
+    /// Whether bytes of something that was erased may still be in the journal's files.
+    pub(crate) fn is_erasure_due(self) -> Result<bool> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM meta WHERE key = 'scrub')";
+        self.db.query_row(sql, [], |row| row.get(0)).map_err(failure("look for what is to be erased"))
     }
 }

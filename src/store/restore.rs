@@ -6,6 +6,8 @@ use std::ops::ControlFlow;
 use chrono::{DateTime, Utc};
 
 use super::plan::Plan;
+use super::queue::lock;
+use super::session::Patience;
 use super::snapshot::Snapshot;
 use super::{Look, Store};
 use crate::error::{Error, Result};
@@ -123,6 +125,7 @@ impl Store {
     /// [`Error::NoVersion`], [`Error::NoChange`], [`Error::NoContent`], [`Error::Taken`], [`Error::TooEarly`],
     /// [`Error::Missing`] for a path where nothing is and nothing was; else as [`Store::change`].
     pub fn restore(&self, what: &Restore, others: Others) -> Result<Restoration> {
+        self.mend_root()?;
         self.absorb_first(&self.places(what)?)?;
         let store = match self.author.reason {
             Some(_) => self.clone(),
@@ -163,6 +166,7 @@ impl Store {
     /// # Errors
     /// As [`Store::restore`].
     pub fn preview_restore(&self, what: &Restore, others: Others) -> Result<Restoration> {
+        self.mend_root()?;
         self.absorb_first(&self.places(what)?)?;
         let (what, change) = (what.clone(), ChangeId(new_ulid(self.inner.core.now())));
         let done = self.decide(move |snapshot| {
@@ -182,6 +186,16 @@ impl Store {
     /// Takes in what others did at these paths, and below.
     #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "it is not wired up yet")]
     fn absorb_first(&self, _paths: &BTreeSet<MemoryPath>) -> Result<()> {
+        Ok(())
+    }
+
+    /// Takes in that all memories are gone, where they are: else they would count as what they were.
+    fn mend_root(&self) -> Result<()> {
+        let core = &self.inner.core;
+        if core.base.sandbox.root()?.is_none() {
+            let made = lock(&self.inner.engine).enter(core, Patience::Wait, |session| session.make_root())?;
+            made.transpose()?;
+        }
         Ok(())
     }
 

@@ -55,7 +55,12 @@ impl Store {
 
     /// Whether more than `most` files are visible below a path.
     fn has_more_than(&self, most: u64, path: &MemoryPath) -> Result<bool> {
-        let Ok(dir) = self.inner.core.base.sandbox.open_dir(path)? else { return Ok(most == 0) };
+        let dir = match self.inner.core.base.sandbox.open_dir(path) {
+            Ok(Ok(dir)) => dir,
+            // One file, or none; what cannot be read is passed over by the look itself.
+            Ok(Err(_)) | Err(Error::Read { .. }) => return Ok(false),
+            Err(error) => return Err(error),
+        };
         let mut files = 0;
         survey(dir.as_fd(), &mut |seen| {
             if !seen.path.is_empty() && is_passed_over(seen.name.to_bytes()) {
@@ -154,6 +159,7 @@ fn take_some(session: &mut Session<'_>, tasks: &mut VecDeque<Task>, change: Chan
             None => break,
             Some(Task::Move { memory, from, to }) => {
                 if is_moved(session, memory, &from, &to)? {
+                    session.moved.borrow_mut().insert(memory);
                     let (from, to) = (from.as_str().to_owned(), to.as_str().to_owned());
                     steps.push(Step::Move { memory, from, to, staged: None });
                 } else {

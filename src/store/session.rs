@@ -1,6 +1,8 @@
 //! What may be done while the lock is held, and how one gets there: room, lock, journal, and whatever a predecessor left
 //! to be mended.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 
@@ -30,6 +32,8 @@ pub(super) struct Session<'a> {
     pub(super) core: &'a Core,
     pub(super) room: &'a Room,
     pub(super) journal: &'a mut Journal,
+    /// Memories whose files were found to be at other paths, though that is not committed yet.
+    pub(super) moved: RefCell<BTreeSet<i64>>,
 }
 
 /// How long to wait for the lock.
@@ -124,7 +128,7 @@ impl Engine {
         // The last to write was this process, and nothing was written since.
         let newest = mark.as_ref().filter(|mark| mark.pid == pid && mark.idle).map(|mark| mark.published);
         journal.trust(newest);
-        let mut session = Session { core, room, journal };
+        let mut session = Session { core, room, journal, moved: RefCell::default() };
         if is_due {
             let refine = |error| core.refine(error);
             recover::recover(&mut session, mark.as_ref()).map_err(refine)?;

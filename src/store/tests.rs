@@ -20,6 +20,7 @@ use crate::journal::verify;
 use crate::path::MemoryPath;
 
 mod audit;
+mod check;
 mod crash;
 mod damage;
 mod erase;

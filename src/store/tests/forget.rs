@@ -181,6 +181,8 @@ fn worker() {
             matches!(&refused, Err(Error::Unsupported { path: at }) if *at == path("d/mount")),
             "{refused:?}"
         );
+        let report = store.check(&crate::store::Check::default(), &mut |_| ()).unwrap();
+        assert!(report.findings.iter().any(|finding| finding.kind == "mount"));
         return;
     }
     for n in 0..30 {

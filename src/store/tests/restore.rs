@@ -757,3 +757,194 @@ fn any_earlier_state_comes_back() {
     }
     assert!(made.iter().all(|&made| made > 20), "{made:?}");
 }
+
+/// Whatever a directory holds, that it was renamed is undone by one rename.
+#[test]
+fn a_directory_of_many_files_goes_back_as_one() {
+    use std::os::unix::fs::MetadataExt as _;
+    let world = World::new();
+    let store = world.open();
+    let write = |n: usize| {
+        let at = path(&format!("d/{n}.md"));
+        move |_: &mut Snapshot<'_>| Ok::<_, Error>((vec![Edit::write(&at, format!("{n}\n"))], ()))
+    };
+    store.change_many((0..2000).map(write).collect()).into_iter().for_each(|made| made.unwrap());
+    world.write("d/.hidden", "a person's\n");
+    let inode = std::fs::metadata(world.file("d")).unwrap().ino();
+    rename(&store, "d", "e").unwrap();
+    restore(&store, &Restore::Change(newest(&store).change_id));
+    assert_eq!(std::fs::metadata(world.file("d")).unwrap().ino(), inode);
+    assert_eq!(world.read("d/.hidden").unwrap(), b"a person's\n");
+    assert!(!world.file("e").exists());
+    // With a file that was edited since it is two changes, and still the same directory.
+    let time = newest(&store).created_at + chrono::TimeDelta::microseconds(1);
+    rename(&store, "d", "e").unwrap();
+    append(&store, "e/7.md", "more\n").unwrap();
+    remove(&store, "e/8.md").unwrap();
+    restore(&store, &before(time, ""));
+    assert_eq!(std::fs::metadata(world.file("d")).unwrap().ino(), inode);
+    assert_eq!(
+        (world.read("d/7.md").unwrap(), world.read("d/8.md").unwrap()),
+        (b"7\n".to_vec(), b"8\n".to_vec())
+    );
+    drop(store);
+    world.check(&[]);
+}
+
+fn story(name: &str) -> fn(&Store) {
+    STORIES.iter().find(|story| story.0 == name).unwrap().1
+}
+
+/// A world with a past, and the moment to go back to.
+fn with_story(story: fn(&Store)) -> (World, DateTime<Utc>, State) {
+    let world = World::new();
+    let store = world.open();
+    seed(&store);
+    let time = newest(&store).created_at + chrono::TimeDelta::microseconds(1);
+    let old = state(&world, &store);
+    story(&store);
+    drop(store);
+    (world, time, old)
+}
+
+#[test]
+fn a_restore_in_parts_that_a_crash_cuts_short_is_made_again() {
+    for name in
+        ["rename a directory, and edit in it", "directories change places", "rename into a new directory"]
+    {
+        for step in 0.. {
+            let (world, time, old) = with_story(story(name));
+            let store = world.open();
+            crate::fail::crash_after(step);
+            let crash = std::panic::AssertUnwindSafe(|| drop(restore(&store, &before(time, ""))));
+            let _ = std::panic::catch_unwind(crash);
+            let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(store)));
+            let is_over = crate::fail::survive();
+            let store = world.check(&[]);
+            restore(&store, &before(time, ""));
+            assert_eq!(state(&world, &store), old, "{name}: {step}");
+            drop(store);
+            world.check(&[]);
+            if is_over {
+                break;
+            }
+        }
+    }
+}
+
+/// With `MEMDIR_LONG` at every step, and not at every fifth.
+#[test]
+fn what_others_do_at_any_moment_of_a_restore_is_not_lost() {
+    type Meddling = (&'static str, fn(&Path));
+    let meddlings: &[Meddling] = &[
+        ("write", |at| {
+            let _ = std::fs::create_dir_all(at.parent().unwrap());
+            let _ = std::fs::write(at, "theirs\n");
+        }),
+        ("replace", |at| {
+            let aside = at.with_extension("swp");
+            if std::fs::write(&aside, "theirs\n").is_ok() && std::fs::rename(&aside, at).is_err() {
+                std::fs::remove_file(&aside).unwrap();
+            }
+        }),
+        ("put a directory there", |at| {
+            let _ = std::fs::remove_file(at).or_else(|_| std::fs::remove_dir_all(at));
+            let _ = std::fs::create_dir_all(at);
+            let _ = std::fs::write(at.join("in.md"), "theirs\n");
+        }),
+        ("remove", |at| drop(std::fs::remove_file(at).or_else(|_| std::fs::remove_dir_all(at)))),
+    ];
+    let stories = [
+        ("two change places", ["a.md", "d/f.md"]),
+        ("all move up by one", ["a.md", "c.md"]),
+        ("a file where the directory was that it was in", ["d", "t/g.md"]),
+        ("a directory where a file was that is in it", ["a.md", "a.md/x/a.md"]),
+        ("several at once", ["a.md", "d/f.md"]),
+        ("delete, and put another in its place", ["a.md", "b.md"]),
+    ];
+    let (mut made, mut refused) = (0, 0);
+    for (name, places) in stories {
+        for (i, (meddling, meddle)) in meddlings.iter().enumerate() {
+            for place in places {
+                let stride = if is_long() { 1 } else { 5 };
+                for step in (i % stride..).step_by(stride) {
+                    let (world, time, old) = with_story(story(name));
+                    let store = world.open();
+                    let new = state(&world, &store);
+                    let (at, meddle) = (world.file(place), *meddle);
+                    let (is_written, note_it) = (std::rc::Rc::default(), std::rc::Rc::clone);
+                    let written: std::rc::Rc<std::cell::Cell<bool>> = note_it(&is_written);
+                    crate::fail::interfere_after(step, move || {
+                        meddle(&at);
+                        let is_theirs = |at: &Path| std::fs::read(at).is_ok_and(|bytes| bytes == b"theirs\n");
+                        written.set(is_theirs(&at) || is_theirs(&at.join("in.md")));
+                    });
+                    let result = store.restore(&before(time, ""), Others::Keep);
+                    if crate::fail::was_left_alone() {
+                        break;
+                    }
+                    let row = format!("{name}, {meddling} {place} at {step}: {result:?}");
+                    drop(store);
+                    let touched: Vec<String> =
+                        new.1.keys().chain(old.1.keys()).filter(|at| is_near(at, place)).cloned().collect();
+                    let lagging: Vec<&str> = touched.iter().map(String::as_str).collect();
+                    let checked = std::panic::AssertUnwindSafe(|| world.check(&lagging));
+                    let store = std::panic::catch_unwind(checked).unwrap_or_else(|_| panic!("{row}"));
+                    if is_written.get() {
+                        let kept =
+                            std::panic::AssertUnwindSafe(|| world.assert_not_lost(&store, b"theirs\n"));
+                        std::panic::catch_unwind(kept).unwrap_or_else(|_| panic!("{row}"));
+                    }
+                    if matches!(result, Err(Error::Unknown { .. })) {
+                        continue;
+                    }
+                    let now = state(&world, &store);
+                    let right = if result.is_ok() { &old } else { &new };
+                    let far = |state: &State| {
+                        let mut files = state.0.clone();
+                        files.retain(|at, _| !is_near(at, place));
+                        files
+                    };
+                    assert_eq!(far(&now), far(right), "{row}");
+                    *(if result.is_ok() { &mut made } else { &mut refused }) += 1;
+                }
+            }
+        }
+    }
+    assert!(made > 20 && refused > 20, "{made} made, {refused} refused");
+}
+
+/// Whether what happens at one path may be seen at the other.
+fn is_near(a: &str, b: &str) -> bool {
+    let (a, b) = (path(a), path(b));
+    a == b || a.is_below(&b) || b.is_below(&a)
+}
+
+#[test]
+fn memories_that_are_all_gone_come_back() {
+    for is_change in [false, true] {
+        let world = World::new();
+        let store = world.open();
+        seed(&store);
+        let time = newest(&store).created_at + chrono::TimeDelta::microseconds(1);
+        append(&store, "a.md", "more\n").unwrap();
+        let id = newest(&store).change_id;
+        let old = state(&world, &store);
+        std::fs::remove_dir_all(world.base().join("memories")).unwrap();
+        if is_change {
+            // Of one file alone that is brought back what is asked for.
+            restore(&store, &Restore::Change(id));
+            assert_eq!(world.tree().keys().collect::<Vec<_>>(), ["", "a.md"]);
+            restore(&store, &Restore::Change(newest(&store).change_id));
+            let gone = versions(&store, &Log::default()).into_iter().find(|v| v.created_by == Actor::Outside);
+            restore(&store, &Restore::Change(gone.unwrap().change_id));
+            assert_eq!(state(&world, &store), old);
+        } else {
+            restore(&store, &before(time, ""));
+            assert_eq!(world.read("a.md").unwrap(), b"a\n");
+            assert_eq!(state(&world, &store).1, old.1);
+        }
+        drop(store);
+        world.check(&[]);
+    }
+}

@@ -8,6 +8,7 @@ use super::crash::{Failures, mend};
 use super::*;
 use crate::fail;
 use crate::store::{Absorbed, Settings};
+use crate::version::Log;
 
 const BINARY: &[u8] = b"\xff\xfe\0 not text";
 
@@ -366,4 +367,185 @@ fn a_rename_that_the_power_took_back_is_made_again() {
     assert_eq!(memory(&store, "b.md"), before);
     assert_eq!(world.read("b.md").unwrap(), b"a\n");
     assert_eq!(world.read("a.md"), None);
+}
+
+/// A file that a person moved is the same memory to whoever comes to it first.
+#[test]
+fn a_rename_is_told_at_the_next_access_of_the_file() {
+    type Case = (&'static str, fn(&Store), &'static str);
+    let cases: &[Case] = &[
+        ("a look", |s| drop(absorb(s, "x/b.md")), "write x/b.md"),
+        ("a look at the directory", |s| drop(absorb(s, "x")), "write x/b.md"),
+        ("an edit", |s| append(s, "x/b.md", "more\n").unwrap(), "write x/b.md"),
+        ("an overwriting", |s| put(s, "x/b.md", "new\n").unwrap(), "write x/b.md"),
+        (
+            "two edits at once",
+            |s| {
+                for result in s.change_many(vec![appending("x/b.md", "1\n"), appending("x/b.md", "2\n")]) {
+                    result.unwrap();
+                }
+            },
+            "write x/b.md",
+        ),
+    ];
+    for (name, access, recorded) in cases {
+        let world = World::new();
+        let store = world.open();
+        seed(&store);
+        let before = memory(&store, "a.md");
+        mv(&world, "a.md", "x/b.md");
+        access(&store);
+        assert_eq!(memory(&store, "x/b.md"), before, "{name}");
+        assert_eq!(look(&store, |session| session.journal.outside()), [*recorded], "{name}");
+        kill(store);
+        world.reboot();
+        let store = world.check(&[]);
+        assert_eq!(memory(&store, "x/b.md"), before, "{name}");
+        assert_eq!(absorb(&store, "").versions, [], "{name}");
+    }
+}
+
+#[test]
+fn a_deletion_of_a_file_that_was_moved_is_one_of_its_memory() {
+    let world = World::new();
+    let store = world.open();
+    seed(&store);
+    let before = store.history().unwrap().head(&path("a.md")).unwrap().unwrap().memory_id;
+    mv(&world, "a.md", "b.md");
+    remove(&store, "b.md").unwrap();
+    let mut versions = Vec::new();
+    let of_it = Log { memory: Some(before), ..Log::default() };
+    let mut note = |version: crate::version::Version| {
+        versions.push(format!("{} {}", version.operation.as_str(), version.path.unwrap().as_str()));
+        Ok(std::ops::ControlFlow::Continue(()))
+    };
+    store.history().unwrap().versions(&of_it, &mut note).unwrap();
+    assert_eq!(versions, ["deleted b.md", "modified b.md", "created a.md"]);
+    assert_eq!(absorb(&store, "").versions, []);
+    drop(store);
+    world.check(&[]);
+}
+
+/// One memory can be at one path only, however many files look like it.
+#[test]
+fn of_many_files_that_look_like_a_lost_one_only_the_first_is_it() {
+    let world = World::new();
+    let store = world.open();
+    seed(&store);
+    let before = memory(&store, "a.md");
+    mv(&world, "a.md", "b.md");
+    std::fs::copy(world.file("b.md"), world.file("c.md")).unwrap();
+    let results = store.change_many(vec![appending("b.md", "b\n"), appending("c.md", "c\n")]);
+    assert!(results.into_iter().all(|result| result.is_ok()));
+    assert_eq!(memory(&store, "b.md"), before);
+    assert!(memory(&store, "c.md").is_some_and(|memory| Some(memory) != before));
+    kill(store);
+    world.reboot();
+    drop(world.check(&[]));
+    assert_eq!(world.read("b.md").unwrap(), b"a\nb\n");
+    assert_eq!(world.read("c.md").unwrap(), b"a\nc\n");
+}
+
+/// What was moved and what is made anew in its place are two memories, whatever comes first.
+#[test]
+fn a_file_made_anew_where_one_was_moved_away_is_another_memory() {
+    for is_new_first in [false, true] {
+        let world = World::new();
+        let store = world.open();
+        seed(&store);
+        mv(&world, "a.md", "b.md");
+        let change = move |snapshot: &mut Snapshot<'_>| {
+            snapshot.read(&path("a.md"))?;
+            snapshot.read(&path("b.md"))?;
+            let mut edits = vec![Edit::write(&path("b.md"), "edited\n"), Edit::write(&path("a.md"), "new\n")];
+            if is_new_first {
+                edits.reverse();
+            }
+            Ok::<_, Error>((edits, ()))
+        };
+        store.change(change).unwrap();
+        assert_ne!(memory(&store, "a.md").unwrap(), memory(&store, "b.md").unwrap());
+        kill(store);
+        world.reboot();
+        let store = world.check(&[]);
+        assert_eq!(world.read("a.md").unwrap(), b"new\n");
+        assert_eq!(world.read("b.md").unwrap(), b"edited\n");
+        world.assert_not_lost(&store, b"a\n");
+    }
+}
+
+/// With `MEMDIR_LONG` forty times as many histories.
+#[test]
+fn after_any_edits_from_inside_and_outside_files_and_history_agree() {
+    let names = ["a.md", "b.md", "d/a.md", "d/b.md", "d/e/a.md", "f/a.md", "d", "d/e", "f", "g"];
+    for seed in 1..if is_long() { 801 } else { 21 } {
+        let world = World::new();
+        let mut store = world.open();
+        let mut dice = super::invariants::Dice(0x9e37_79b9_7f4a_7c15 ^ seed << 32);
+        let mut written = BTreeSet::new();
+        for n in 0..50 {
+            let mut any = |count: usize| usize::try_from(dice.below(count as u64)).unwrap();
+            let (at, to) = (names[any(names.len())], names[any(names.len())]);
+            // Few contents, so that one is often in several places.
+            let text = if any(3) == 0 { format!("{n}\n") } else { format!("text {}\n", any(3)) };
+            // Many of these are refused; what counts is what is left.
+            match any(13) {
+                0 | 1 => drop(put(&store, at, &text)),
+                2 => drop(append(&store, at, &text)),
+                3 => drop(remove(&store, at)),
+                4 => drop(rename(&store, at, to)),
+                5 | 6 => {
+                    let _ = std::fs::create_dir_all(world.file(at).parent().unwrap());
+                    let _ = std::fs::write(world.file(at), &text);
+                    let mode = if world.file(at).is_dir() { 0o700 } else { 0o600 };
+                    let _ = std::fs::set_permissions(
+                        world.file(at),
+                        std::os::unix::fs::PermissionsExt::from_mode(mode),
+                    );
+                }
+                7 | 8 => {
+                    let _ = std::fs::create_dir_all(world.file(to).parent().unwrap());
+                    let _ = std::fs::rename(world.file(at), world.file(to));
+                }
+                9 => drop(
+                    std::fs::remove_file(world.file(at)).or_else(|_| std::fs::remove_dir_all(world.file(at))),
+                ),
+                10 => drop(std::fs::copy(world.file(at), world.file(to))),
+                11 => drop(store.absorb(&path(at)).unwrap()),
+                _ => {
+                    if any(3) == 0 && world.room("lock").exists() {
+                        kill(store);
+                        world.reboot();
+                        store = world.open();
+                    }
+                    agree(&world, &store, &mut written, &(seed, n));
+                }
+            }
+        }
+        agree(&world, &store, &mut written, &seed);
+        drop(store);
+        let store = world.check(&[]);
+        for content in &written {
+            world.assert_not_lost(&store, content);
+        }
+    }
+}
+
+/// Looks at everything, and panics unless files and history agree after it.
+fn agree(world: &World, store: &Store, written: &mut BTreeSet<Vec<u8>>, case: &dyn std::fmt::Debug) {
+    absorb(store, "");
+    assert_eq!(absorb(store, "").versions, [], "{case:?}");
+    let mut files: Vec<_> = world
+        .tree()
+        .into_iter()
+        .filter_map(|(at, node)| match node {
+            Node::File(_, bytes) => Some((at, Hash::of(&bytes), bytes)),
+            _ => None,
+        })
+        .collect();
+    let heads = look(store, |session| session.journal.heads_below("").unwrap());
+    let heads: Vec<_> = heads.into_iter().map(|head| (head.path, head.hash)).collect();
+    assert_eq!(files.iter().map(|(at, hash, _)| (at.clone(), *hash)).collect::<Vec<_>>(), heads, "{case:?}");
+    written.extend(files.drain(..).map(|(.., bytes)| bytes));
+    look(store, |session| session.journal.verify());
 }
