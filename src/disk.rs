@@ -6,6 +6,7 @@ use crate::path::MemoryPath;
 use crate::text::Bytes;
 
 mod base;
+mod inspect;
 mod kept;
 mod list;
 mod lock;
@@ -20,6 +21,7 @@ mod tree;
 mod walk;
 
 pub(crate) use base::{Base, sync_at};
+pub(crate) use lock::Held;
 #[cfg(test)]
 pub(crate) use mark::forge_boot;
 pub(crate) use mark::{Mark, Marked};
@@ -27,7 +29,7 @@ pub(crate) use room::Room;
 pub(crate) use sandbox::{Backend, Handles, OpenFile, Place};
 pub(crate) use stage::{Draft, check_writable, make_in, merge, move_to_free, remove_empty};
 pub(crate) use stat::{Kind, Stamp};
-pub(crate) use tree::{Visit, What, visit};
+pub(crate) use tree::{Go, Visit, What, survey, visit};
 
 /// What stands at a path, looked at from the root down.
 #[derive(Debug, Clone, PartialEq, Eq)]

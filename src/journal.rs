@@ -20,6 +20,7 @@ mod commit;
 mod delta;
 mod figures;
 mod filter;
+mod heads;
 mod history;
 mod past;
 mod prune;

@@ -395,6 +395,11 @@ impl Inner {
     }
 
     fn sync(&self) -> Result<()> {
+        if self.core.base.marked() == Marked::Never {
+            // The store is gone, and with it what was to be synced.
+            self.core.set_synced();
+            return Ok(());
+        }
         let synced = lock(&self.engine).enter(&self.core, Patience::Try, |session| {
             sync::sync(session).and_then(|()| sync::tidy(session)).map_err(|error| self.core.refine(error))
         })?;

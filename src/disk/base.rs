@@ -1,9 +1,10 @@
 //! The base directory of a store: opened once, everything else is found by its handle.
 
+use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{PoisonError, RwLock};
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
@@ -14,6 +15,7 @@ use super::room::{JOURNAL, MEMORIES, ROOM, Room, sync_directory, syncable};
 use super::sandbox::{Backend, Sandbox};
 use super::site::{self, Site};
 use super::stat::permissions;
+use super::tree::remove_tree;
 use crate::error::{Error, Result, Trouble};
 use crate::fail;
 
@@ -27,7 +29,7 @@ pub(crate) struct Base {
     pub(crate) site: Site,
     path: PathBuf,
     /// The lock file, opened for reading by who only looks at the mark.
-    mark: OnceLock<File>,
+    mark: RwLock<Option<File>>,
 }
 
 impl Base {
@@ -41,7 +43,7 @@ impl Base {
             Err(e) => return Err(Error::read("open the base directory", e)),
         };
         let site = Site::of(&fd)?;
-        Ok(Some(Self { sandbox: Sandbox::new(fd, backend)?, site, path, mark: OnceLock::new() }))
+        Ok(Some(Self { sandbox: Sandbox::new(fd, backend)?, site, path, mark: RwLock::default() }))
     }
 
     /// Makes the base directory and those above it, private where they are new, and syncs what it made.
@@ -65,9 +67,7 @@ impl Base {
 
     /// Whether the directory looks like a store.
     pub(crate) fn is_store(&self) -> bool {
-        [MEMORIES, ROOM]
-            .iter()
-            .any(|name| rustix::fs::statat(self.sandbox.base(), *name, AtFlags::SYMLINK_NOFOLLOW).is_ok())
+        [MEMORIES, ROOM].iter().any(|name| self.has(name))
     }
 
     /// Refuses a store whose parts lie on different file systems: nothing could be published by a rename.
@@ -101,18 +101,20 @@ impl Base {
 
     /// What the last writer left in the lock file.
     pub(crate) fn marked(&self) -> Marked {
-        if self.mark.get().is_none() {
-            let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-            if let Ok(file) =
-                rustix::fs::openat(self.sandbox.base(), format!("{ROOM}/{LOCK}"), flags, Mode::empty())
-            {
-                let _ = self.mark.set(file.into());
+        {
+            let mark = self.mark.read().unwrap_or_else(PoisonError::into_inner);
+            // A lock file without a name is of a room that is gone.
+            if let Some(file) = mark.as_ref().filter(|file| lock::has_name(file)) {
+                return lock::read_mark(file).map_or(Marked::Unreadable, Marked::By);
             }
         }
-        match self.mark.get().map(lock::read_mark) {
+        let mut mark = self.mark.write().unwrap_or_else(PoisonError::into_inner);
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let opened = rustix::fs::openat(self.sandbox.base(), format!("{ROOM}/{LOCK}"), flags, Mode::empty());
+        *mark = opened.ok().map(File::from);
+        match mark.as_ref() {
             None => Marked::Never,
-            Some(None) => Marked::Unreadable,
-            Some(Some(mark)) => Marked::By(mark),
+            Some(file) => lock::read_mark(file).map_or(Marked::Unreadable, Marked::By),
         }
     }
 
@@ -136,6 +138,16 @@ impl Base {
     /// Removes a `memories/` that was made for a change that is not made after all, unless something is in it by now.
     pub(crate) fn unmake_root(&self) {
         let _ = rustix::fs::unlinkat(self.sandbox.base(), MEMORIES, AtFlags::REMOVEDIR);
+    }
+
+    /// Removes `memories/` and all that is in it, never through a link. What of it is not there is gone already.
+    pub(crate) fn remove_root(&self) -> Result<()> {
+        remove_tree(self.sandbox.base(), &CString::new(MEMORIES).expect("it has no NUL"))
+    }
+
+    /// Whether something of this name stands in the base directory.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        rustix::fs::statat(self.sandbox.base(), name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
     }
 
     /// The text of a file beside the memories, such as `memdir.toml`; `None` when there is none.

@@ -117,6 +117,11 @@ impl Drop for Held<'_> {
     }
 }
 
+/// Whether a name still leads to an open lock file.
+pub(super) fn has_name(lock: &File) -> bool {
+    rustix::fs::fstat(lock).is_ok_and(|stat| stat.st_nlink > 0)
+}
+
 /// Reads the mark of an open lock file, again where a writer was in the midst of it.
 pub(super) fn read_mark(lock: &File) -> Option<Mark> {
     let read = || {

@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::lock::{LOCK, Locks};
+use super::lock::{LOCK, Locks, TURN};
+use super::names::{names, reopen};
+use super::tree::{Visit, remove_tree, visit};
 use crate::error::{Error, Result, Trouble};
 use crate::fail;
 
@@ -19,7 +21,7 @@ pub(super) const JOURNAL: &str = "journal.db";
 const STAGING: &str = "staging";
 pub(super) const KEPT: &str = "kept";
 /// The room belongs to the machine, whatever the settings say of memories.
-const PRIVATE: Mode = Mode::RWXU;
+pub(super) const PRIVATE: Mode = Mode::RWXU;
 
 /// The open room of a store.
 #[derive(Debug)]
@@ -35,6 +37,17 @@ pub(crate) struct Room {
 impl Room {
     /// Opens the room in `base` (which lies at `path`), making what is missing of it.
     pub(super) fn open(base: BorrowedFd<'_>, path: &std::path::Path) -> Result<Self> {
+        let mut tries = 0;
+        loop {
+            match Self::open_once(base, path) {
+                // Somebody is just removing it: then a new one is made.
+                Err(error) if tries < TRIES && is_not_found(&error) => tries += 1,
+                opened => return opened,
+            }
+        }
+    }
+
+    fn open_once(base: BorrowedFd<'_>, path: &std::path::Path) -> Result<Self> {
         let made = make_directory(base, ROOM)?;
         let dir = open_directory(base, ROOM)?;
         // Until there is a journal it is not known that this was ever synced.
@@ -90,6 +103,42 @@ impl Room {
         sync_directory(&self.dir, ROOM)
     }
 
+    /// Removes everything in the room, the lock files last, and the room itself from `base`. Whoever waits for the lock
+    /// sees that it is not current any more.
+    pub(crate) fn remove(&self, base: BorrowedFd<'_>) -> Result<()> {
+        let failed = |e| Error::write("remove .memdir", e);
+        let dir = reopen(self.dir.as_fd()).map_err(failed)?;
+        for (name, _) in names(dir.as_fd()).map_err(failed)? {
+            if ![TURN, LOCK].iter().any(|lock| lock.as_bytes() == name.to_bytes()) {
+                remove_tree(self.dir.as_fd(), &name)?;
+            }
+        }
+        for name in [TURN, LOCK] {
+            fail::step();
+            match rustix::fs::unlinkat(&self.dir, name, AtFlags::empty()) {
+                Ok(()) | Err(Errno::NOENT) => {}
+                Err(e) => return Err(failed(e)),
+            }
+        }
+        fail::step();
+        match rustix::fs::unlinkat(base, ROOM, AtFlags::REMOVEDIR) {
+            // Somebody begins anew in it.
+            Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST) => {}
+            Err(e) => return Err(failed(e)),
+        }
+        sync_directory(&syncable(base)?, "the base directory")
+    }
+
+    /// Visits what lies in one of the room's directories; one that is not there has nothing in it.
+    pub(crate) fn visit(&self, name: &str, f: &mut dyn FnMut(&Visit<'_>) -> Result<()>) -> Result<()> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        match rustix::fs::openat(&self.dir, name, flags, Mode::empty()) {
+            Ok(dir) => visit(dir.as_fd(), f),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(()),
+            Err(e) => Err(Error::read(format!("look into .memdir/{name}"), e)),
+        }
+    }
+
     /// The names in `staging/`, which are all machine-made.
     pub(crate) fn staged(&self) -> Result<Vec<String>> {
         self.names_in(STAGING)
@@ -110,6 +159,14 @@ impl Room {
         names.sort_unstable();
         Ok(names)
     }
+}
+
+/// How often a room is opened that somebody else removes meanwhile.
+const TRIES: usize = 64;
+
+fn is_not_found(error: &Error) -> bool {
+    let Error::Write { source: Some(source), .. } = error else { return false };
+    source.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::NotFound)
 }
 
 fn inode(dir: impl AsFd, name: &str) -> Option<u64> {
@@ -156,7 +213,7 @@ pub(super) fn sync_failed(doing: String, error: Errno) -> Error {
 }
 
 /// Keeps the room out of a git work tree that the store may live in.
-fn ignore_in_git(room: &std::path::Path) -> Result<()> {
+pub(super) fn ignore_in_git(room: &std::path::Path) -> Result<()> {
     fail::step();
     let write = || {
         let mut file = tempfile::NamedTempFile::new_in(room)?;

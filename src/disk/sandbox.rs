@@ -18,6 +18,7 @@ use super::stat::{self, Kind, Mount, Stamp};
 use super::walk::{self, Walked};
 use super::{Extent, Found, Listing, Look, list, names};
 use crate::error::{Error, Result};
+use crate::hash::{Hash, Hasher};
 use crate::path::MemoryPath;
 use crate::text::Bytes;
 
@@ -388,8 +389,25 @@ impl OpenFile {
 }
 
 impl OpenFile {
+    /// The hash of the content, and its length, read piece by piece.
+    pub(crate) fn hash(&self) -> io::Result<(Hash, u64)> {
+        let (mut hasher, mut size) = (Hasher::default(), 0);
+        self.read_pieces(&mut |piece| {
+            hasher.update(piece);
+            size += piece.len() as u64;
+            ControlFlow::Continue(())
+        })?;
+        Ok((hasher.end(), size))
+    }
+
+    /// Whether the file was not written to since it was opened, as far as its stamp tells.
+    pub(crate) fn is_still(&self) -> bool {
+        let (then, now) = (self.stamp, stat::of(self.file.as_fd()).map(|seen| seen.stamp));
+        now.is_ok_and(|now| (now.size, now.mtime) == (then.size, then.mtime))
+    }
+
     /// Hands out the content piece by piece, small enough to stay in the processor's cache.
-    fn read_pieces(&self, piece: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) -> io::Result<()> {
+    pub(crate) fn read_pieces(&self, piece: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) -> io::Result<()> {
         // One byte more than the file has tells in one call that this was the end.
         let room = usize::try_from(self.stamp.size).map_or(PIECE, |size| (size + 1).min(PIECE));
         let mut buffer = Vec::with_capacity(room);

@@ -27,6 +27,19 @@ pub(crate) enum What {
     Special,
     /// Something of another file system, which is not entered.
     Mount,
+    /// A directory that cannot be read, or something in a directory that cannot be looked into. Only a survey comes here.
+    Closed,
+}
+
+/// Where a survey goes on after a visit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Go {
+    /// To what comes next: of a directory, to what is in it.
+    On,
+    /// Past the directory: nothing in it is visited.
+    Past,
+    /// Nowhere.
+    Stop,
 }
 
 /// How often a name may turn out to hold something else than a moment ago.
@@ -62,13 +75,27 @@ impl Visit<'_> {
 /// # Errors
 /// What `f` returns, and a directory that cannot be read: nobody may remove it in the belief to have seen all.
 pub(crate) fn visit(dir: BorrowedFd<'_>, f: &mut dyn FnMut(&Visit<'_>) -> Result<()>) -> Result<()> {
+    survey(dir, &mut |seen| match seen.what {
+        What::Closed => Err(failed("open", seen.path, Errno::ACCESS)),
+        _ => f(seen).map(|()| Go::On),
+    })
+}
+
+/// As [`visit`], but `f` says of each thing where to go on, and is told what cannot be read.
+///
+/// # Errors
+/// What `f` returns, or what the disk says.
+pub(crate) fn survey(dir: BorrowedFd<'_>, f: &mut dyn FnMut(&Visit<'_>) -> Result<Go>) -> Result<()> {
     let seen = stat::of(dir).map_err(|e| failed("look at", b"", e))?;
     let home = seen.mount;
     let dir = reopen(dir).map_err(|e| failed("open", b"", e))?;
     let what = What::Directory { writable: is_writable(dir.as_fd()) };
-    f(&Visit { path: b"", what, stamp: seen.stamp, dir: dir.as_fd(), name: c".", home })?;
+    let top = Visit { path: b"", what, stamp: seen.stamp, dir: dir.as_fd(), name: c".", home };
+    if f(&top)? != Go::On {
+        return Ok(());
+    }
     let mut path = Vec::new();
-    let dirs = visit_level(dir.as_fd(), &mut path, home, f)?;
+    let Some(dirs) = visit_level(dir.as_fd(), &mut path, home, f)? else { return Ok(()) };
     let mut descent = Descent::new(dir, seen.stamp, dirs, home);
     let mut returns = 0;
     while let Some(level) = descent.levels.last_mut() {
@@ -94,9 +121,16 @@ pub(crate) fn visit(dir: BorrowedFd<'_>, f: &mut dyn FnMut(&Visit<'_>) -> Result
                         if let Some(level) = descent.levels.last_mut() {
                             level.todo.push(name);
                         }
-                    } else {
-                        visit_one(dir, &name, &path, seen, home, f)?;
+                    } else if visit_one(dir, &name, &path, seen, home, f)? == Go::Stop {
+                        return Ok(());
                     }
+                }
+                path.truncate(length);
+                continue;
+            }
+            Err(Errno::ACCESS) => {
+                if visit_closed(dir, &name, &path, home, f)? == Go::Stop {
+                    return Ok(());
                 }
                 path.truncate(length);
                 continue;
@@ -105,20 +139,27 @@ pub(crate) fn visit(dir: BorrowedFd<'_>, f: &mut dyn FnMut(&Visit<'_>) -> Result
         };
         let stamp = stat::of(inside.as_fd()).map_err(|e| failed("look at", &path, e))?.stamp;
         let what = What::Directory { writable: is_writable(inside.as_fd()) };
-        f(&Visit { path: &path, what, stamp, dir, name: &name, home })?;
-        let dirs = visit_level(inside.as_fd(), &mut path, home, f)?;
+        match f(&Visit { path: &path, what, stamp, dir, name: &name, home })? {
+            Go::On => {}
+            Go::Past => {
+                path.truncate(length);
+                continue;
+            }
+            Go::Stop => return Ok(()),
+        }
+        let Some(dirs) = visit_level(inside.as_fd(), &mut path, home, f)? else { return Ok(()) };
         descent.push(inside, name, stamp, dirs);
     }
     Ok(())
 }
 
-/// Visits what is no directory; returns the directories, last one first.
+/// Visits what is no directory; returns the directories, last one first, or `None` where nothing more is to be visited.
 fn visit_level(
     dir: BorrowedFd<'_>,
     path: &mut Vec<u8>,
     home: Mount,
-    f: &mut dyn FnMut(&Visit<'_>) -> Result<()>,
-) -> Result<Vec<CString>> {
+    f: &mut dyn FnMut(&Visit<'_>) -> Result<Go>,
+) -> Result<Option<Vec<CString>>> {
     let mut dirs = Vec::new();
     for (name, file_type) in names(dir).map_err(|e| failed("list", path, e))? {
         if file_type == FileType::Directory {
@@ -127,16 +168,35 @@ fn visit_level(
         }
         let length = path.len();
         push(path, &name);
-        match stat::at(dir, &name) {
-            Ok(seen) if seen.kind == Kind::Directory => dirs.push(name),
+        let go = match stat::at(dir, &name) {
+            Ok(seen) if seen.kind == Kind::Directory => {
+                dirs.push(name);
+                Go::On
+            }
             Ok(seen) => visit_one(dir, &name, path, seen, home, f)?,
-            Err(Errno::NOENT) => {}
+            Err(Errno::NOENT) => Go::On,
+            Err(Errno::ACCESS) => visit_closed(dir, &name, path, home, f)?,
             Err(e) => return Err(failed("look at", path, e)),
+        };
+        if go == Go::Stop {
+            return Ok(None);
         }
         path.truncate(length);
     }
     dirs.reverse();
-    Ok(dirs)
+    Ok(Some(dirs))
+}
+
+/// Visits what cannot be read, or not even looked at: then with the stamp of the directory that it is in.
+fn visit_closed(
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    path: &[u8],
+    home: Mount,
+    f: &mut dyn FnMut(&Visit<'_>) -> Result<Go>,
+) -> Result<Go> {
+    let seen = stat::at(dir, name).or_else(|_| stat::of(dir)).map_err(|e| failed("look at", path, e))?;
+    f(&Visit { path, what: What::Closed, stamp: seen.stamp, dir, name, home })
 }
 
 fn visit_one(
@@ -145,8 +205,8 @@ fn visit_one(
     path: &[u8],
     seen: Seen,
     home: Mount,
-    f: &mut dyn FnMut(&Visit<'_>) -> Result<()>,
-) -> Result<()> {
+    f: &mut dyn FnMut(&Visit<'_>) -> Result<Go>,
+) -> Result<Go> {
     let what = match seen.kind {
         Kind::File if seen.is_on(home) => What::File,
         Kind::Link => What::Link,

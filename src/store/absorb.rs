@@ -20,7 +20,53 @@ pub(super) const UNREAD: Hash = Hash([0; 32]);
 pub(super) type Read = (Stamp, Option<Bytes>);
 
 /// Adds to `outside` what others did to one file; what a change of it will displace.
+///
+/// A file of no memory may be that of a memory that lost its own.
 pub(super) fn file(
+    session: &Session<'_>,
+    path: &MemoryPath,
+    read: Option<Read>,
+    outside: &mut Vec<Step>,
+) -> Result<Option<Original>> {
+    if let Some((stamp, Some(bytes))) = &read
+        && session.journal.head(path.as_str())?.is_none()
+        && let Some(Head { memory, path: from, stored, id, .. }) = lost(session, path, bytes, outside)?
+    {
+        session.moved.borrow_mut().insert(memory);
+        outside.push(Step::Move { memory, from, to: path.as_str().into(), staged: None });
+        let (stamp, bytes) = (*stamp, Some(Arc::clone(bytes)));
+        return Ok(Some(Original { stamp, bytes, is_stored: stored, id: Some(id) }));
+    }
+    file_in_place(session, path, read, outside)
+}
+
+/// The memory that has these bytes, and no file any more: one whose file had the same name, else the only one.
+fn lost(session: &Session<'_>, path: &MemoryPath, bytes: &Bytes, outside: &[Step]) -> Result<Option<Head>> {
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    let mut lost = Vec::new();
+    for head in session.journal.history().live_with(Hash::of(bytes), bytes.len() as u64)? {
+        let is_deleted = |step: &Step| matches!(step, Step::Delete { path, .. } if *path == head.path);
+        let at = MemoryPath::from_normal(head.path.as_str());
+        if !session.moved.borrow().contains(&head.memory)
+            && !outside.iter().any(is_deleted)
+            && matches!(session.base().sandbox.open_file(&at), Ok(Err(_)))
+        {
+            lost.push(head);
+        }
+    }
+    let name = |path: &str| path.rsplit('/').next().map(str::to_owned);
+    let same = lost.iter().position(|head| name(&head.path) == name(path.as_str()));
+    Ok(match same {
+        Some(same) => Some(lost.swap_remove(same)),
+        None if lost.len() == 1 => lost.pop(),
+        None => None,
+    })
+}
+
+/// As [`file`], where nobody has moved anything: after a crash a file may be missing that is about to be put back.
+pub(super) fn file_in_place(
     session: &Session<'_>,
     path: &MemoryPath,
     read: Option<Read>,
@@ -66,7 +112,7 @@ pub(super) fn tree(
                 return Err(Error::Write { why: Trouble::Denied, doing, source: None });
             }
             What::Mount => return Err(Error::Unsupported { path: path.clone() }),
-            What::Directory { .. } | What::Link | What::Special => return Ok(()),
+            What::Directory { .. } | What::Link | What::Special | What::Closed => return Ok(()),
             What::File => {}
         }
         let Ok(open) = seen.open()? else { return Ok(()) };

@@ -2,8 +2,17 @@
 
 use super::Store;
 use super::scan::Absorbed;
-use crate::error::Result;
+use super::scan::survey::Survey;
+use crate::error::{Error, Result, Trouble};
 use crate::hash::Hash;
+use crate::journal::{History, Reader};
+use crate::path::MemoryPath;
+
+mod files;
+mod history;
+mod room;
+
+use history::Verified;
 
 /// What a check is to do beside looking.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -11,7 +20,7 @@ use crate::hash::Hash;
 pub struct Check {
     /// Mend what is safe to mend.
     pub fix: bool,
-    /// The end that the chain of versions must have.
+    /// An end that the chain of versions must have, or must have had: the versions up to it are as they were then.
     pub expected_head: Option<Hash>,
 }
 
@@ -69,13 +78,223 @@ impl Report {
     }
 }
 
+/// Findings, as they come.
+#[derive(Default)]
+struct Findings(Vec<Finding>);
+
+impl Findings {
+    fn push(&mut self, finding: Finding) -> &mut Finding {
+        self.0.push(finding);
+        self.0.last_mut().expect("it was just pushed")
+    }
+
+    fn wrong(
+        &mut self,
+        kind: &'static str,
+        place: impl Into<String>,
+        problem: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> &mut Finding {
+        let (place, problem, remedy) = (place.into(), problem.into(), remedy.into());
+        self.push(Finding { kind, is_wrong: true, place, problem, remedy, is_fixed: false })
+    }
+
+    /// Tells that the history cannot be read, unless that was told.
+    ///
+    /// # Errors
+    /// The error itself, if it is about something else.
+    fn damage(&mut self, error: Error) -> Result<()> {
+        if !is_about_the_journal(&error) {
+            return Err(error);
+        }
+        if !self.is_damaged() {
+            self.push(history::unreadable(&error));
+        }
+        Ok(())
+    }
+
+    fn is_damaged(&self) -> bool {
+        let is_damage = |found: &Finding| found.kind == "database" && found.place == history::JOURNAL;
+        self.0.iter().any(is_damage)
+    }
+
+    fn note(
+        &mut self,
+        kind: &'static str,
+        place: impl Into<String>,
+        problem: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> &mut Finding {
+        let note = self.wrong(kind, place, problem, remedy);
+        note.is_wrong = false;
+        note
+    }
+}
+
 impl Store {
     /// Takes in what others did (see [`Store::absorb`]), then compares every file with its last version and verifies the
     /// chain, every content and the database.
     ///
+    /// No lock is held while files and contents are read. A journal that cannot be read is a finding, and so is a store
+    /// that cannot be written: what can be looked at is looked at all the same.
+    ///
     /// # Errors
     /// Only when it could not look: what is wrong with the store is in the report.
-    pub fn check(&self, _check: &Check, _progress: &mut dyn FnMut(Progress)) -> Result<Report> {
-        todo!()
+    pub fn check(&self, check: &Check, progress: &mut dyn FnMut(Progress)) -> Result<Report> {
+        self.inner.mend();
+        let mut findings = Findings::default();
+        let mut verified = Verified { head: Hash([0; 32]), versions: 0 };
+        let mut reader = None;
+        match self.verify(check, &mut findings, progress) {
+            Ok(read) => (reader, verified) = read,
+            Err(error) => findings.damage(error)?,
+        }
+        let mut absorbed = Absorbed::default();
+        // Nothing is added to a history that is damaged.
+        if !findings.is_damaged() {
+            match self.agree(&mut findings, progress) {
+                Ok(agreed) => absorbed = agreed,
+                Err(error) => findings.damage(error)?,
+            }
+        }
+        if !absorbed.versions.is_empty() {
+            reader = self.reader().unwrap_or(reader);
+        }
+        let history = reader.as_ref().map(Reader::history);
+        if let Some(Ok((.., head))) = history.map(History::size) {
+            verified.head = head;
+        }
+        self.look_around(check, history, &mut findings)?;
+        // What was warned of is in the report.
+        drop(self.take_warning());
+        let (Verified { head, versions }, files) = (verified, absorbed.files);
+        Ok(Report { findings: findings.0, absorbed, files, versions, head })
+    }
+
+    /// Verifies what the journal holds, if there is one.
+    fn verify(
+        &self,
+        check: &Check,
+        findings: &mut Findings,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<(Option<Reader>, Verified)> {
+        let Some(reader) = self.reader()? else {
+            let head = Hash([0; 32]);
+            if check.expected_head.is_some_and(|expected| expected != head) {
+                findings.push(history::unexpected(None));
+            }
+            return Ok((None, Verified { head, versions: 0 }));
+        };
+        let verified = history::look(reader.history(), check, findings, progress)?;
+        Ok((Some(reader), verified))
+    }
+
+    /// Takes in what others did, and tells where files and history do not agree after it.
+    fn agree(&self, findings: &mut Findings, progress: &mut dyn FnMut(Progress)) -> Result<Absorbed> {
+        let is_gone = match self.inner.core.base.sandbox.root() {
+            Ok(root) => root.is_none(),
+            // What stands in its place is told with the files.
+            Err(Error::Link { .. } | Error::Unsupported { .. } | Error::Read { .. }) => {
+                return Ok(Absorbed::default());
+            }
+            Err(error) => return Err(error),
+        };
+        if is_gone {
+            self.tell_gone(findings)?;
+            return Ok(Absorbed::default());
+        }
+        let mut found = self
+            .survey(&MemoryPath::ROOT, &mut |done| progress(Progress { done, total: None, what: "files" }))?;
+        let closed = std::mem::take(&mut found.closed);
+        let files = found.files;
+        let differing = differing(&found);
+        let versions = match self.take_in(found) {
+            Ok(versions) => versions,
+            Err(Error::Write { why, .. }) if why != Trouble::Journal && why != Trouble::SyncFailed => {
+                let (first, count) = differing.expect("only what differs is taken in");
+                let others = match count - 1 {
+                    0 => String::new(),
+                    1 => ", as does 1 other".to_owned(),
+                    others => format!(", as do {others} others"),
+                };
+                let problem =
+                    format!("it differs from its last version{others}, which could not be recorded: {why}");
+                let remedy = "check again where the store can be written";
+                findings.note("file", first.to_string(), problem, remedy);
+                Vec::new()
+            }
+            Err(error) => return Err(error),
+        };
+        let reader = self.reader()?;
+        let history = reader.as_ref().map(Reader::history);
+        let is_memory = |path: &MemoryPath| {
+            history.is_some_and(|history| history.live(path.as_str()).is_ok_and(|head| head.is_some()))
+        };
+        files::tell_closed(&closed, is_memory, findings);
+        Ok(Absorbed { versions, files })
+    }
+
+    /// Tells that `memories` is gone, if something was in it.
+    fn tell_gone(&self, findings: &mut Findings) -> Result<()> {
+        let Some(reader) = self.reader()? else { return Ok(()) };
+        let mut memories = 0;
+        reader.history().each_live("", &mut |_| {
+            memories += 1;
+            Ok(())
+        })?;
+        if memories > 0 {
+            let problem = format!("the directory is gone, and with it {memories} memories");
+            let remedy = "put it back; or `memdir restore --before TIME` brings back what the history has";
+            findings.wrong("file", files::place(""), problem, remedy);
+        }
+        Ok(())
+    }
+
+    /// Looks at all that is no content.
+    fn look_around(
+        &self,
+        check: &Check,
+        history: Option<History<'_>>,
+        findings: &mut Findings,
+    ) -> Result<()> {
+        let mut around = Findings::default();
+        files::look(&self.inner.core, check.fix, &mut around)?;
+        // What could not be read was perhaps told of already.
+        around.0.retain(|new| new.kind != "denied" || !findings.0.iter().any(|old| old.place == new.place));
+        room::look(self, check.fix, &mut around)?;
+        let history =
+            history.map_or(Ok(()), |history| room::look_with(self, history, check.fix, &mut around));
+        findings.0.append(&mut around.0);
+        if let Err(error) = history {
+            findings.damage(error)?;
+        }
+        findings.0.sort_by(|a, b| (rank(a), &a.place).cmp(&(rank(b), &b.place)));
+        Ok(())
+    }
+}
+
+/// The history first, then the files, then the room.
+fn rank(finding: &Finding) -> u8 {
+    match finding.place.as_str() {
+        place if place.starts_with("/memories") => 1,
+        place if place.starts_with(history::JOURNAL) => 0,
+        place if place.starts_with(".memdir") => 2,
+        _ => 0,
+    }
+}
+
+/// The first path where files and history differ, and how many there are.
+fn differing(found: &Survey) -> Option<(MemoryPath, usize)> {
+    let added = found.added.iter().map(|added| &added.path);
+    let gone = found.gone.iter().map(|gone| &gone.path);
+    let all = found.edited.iter().chain(added).chain(gone);
+    let count = all.clone().count();
+    all.min().map(|first| (first.clone(), count))
+}
+
+fn is_about_the_journal(error: &Error) -> bool {
+    match error {
+        Error::Write { why, .. } => *why != Trouble::SyncFailed,
+        error => matches!(error, Error::NewerJournal { .. }),
     }
 }

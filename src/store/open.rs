@@ -14,7 +14,7 @@ use crate::disk::{Backend, Base};
 use crate::error::{Error, Result};
 
 /// The name of the settings' file in the base directory.
-const SETTINGS: &str = "memdir.toml";
+pub(super) const SETTINGS: &str = "memdir.toml";
 
 /// How a [`Store`] is opened.
 pub struct Builder {

@@ -175,7 +175,7 @@ fn judge(session: &mut Session<'_>, path: &str, known: &Known) -> Result<bool> {
             remove(session, &at, known)?;
             return Ok(true);
         }
-        Verdict::Edited => drop(absorb::file(session, &at, read.ok(), &mut theirs)?),
+        Verdict::Edited => drop(absorb::file_in_place(session, &at, read.ok(), &mut theirs)?),
         // Of the memory itself: what lies below a directory in its place is judged for itself.
         Verdict::Deleted => theirs.push(Step::Delete { path: path.to_owned(), staged: None }),
     }

@@ -1,12 +1,14 @@
 //! What may be done while the lock is held, and how one gets there: room, lock, journal, and whatever a predecessor left
 //! to be mended.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 
 use super::absorb::Read;
 use super::{Actor, Core, erase, recover, sync};
-use crate::disk::{Base, Look, Mark, OpenFile, Place, Room, check_writable};
+use crate::disk::{Base, Held, Look, Mark, OpenFile, Place, Room, check_writable};
 use crate::error::{Error, Result};
 use crate::journal::{Journal, Record, Run, Step};
 use crate::path::MemoryPath;
@@ -30,6 +32,8 @@ pub(super) struct Session<'a> {
     pub(super) core: &'a Core,
     pub(super) room: &'a Room,
     pub(super) journal: &'a mut Journal,
+    /// Memories whose files were found to be at other paths, though that is not committed yet.
+    pub(super) moved: RefCell<BTreeSet<i64>>,
 }
 
 /// How long to wait for the lock.
@@ -42,7 +46,7 @@ pub(super) enum Patience {
 }
 
 /// A file of more bytes is never read to be recorded: it is moved about as it is.
-const MOST_READ: u64 = 64 << 20;
+pub(super) const MOST_READ: u64 = 64 << 20;
 
 impl Engine {
     /// Takes the lock, mends what a predecessor left, and runs `work`; `Ok(None)` when the lock was not to be had at once.
@@ -52,22 +56,61 @@ impl Engine {
         patience: Patience,
         work: impl FnOnce(&mut Session<'_>) -> T,
     ) -> Result<Option<T>> {
+        self.locked(core, patience, |engine, room, held| engine.work(core, room, held, work))
+    }
+
+    /// Takes the lock for the last time: `look` runs as the work of [`Engine::enter`] does; then the journal is closed,
+    /// and `remove` may take the room apart while the lock is still held.
+    pub(super) fn end<L, T>(
+        &mut self,
+        core: &Core,
+        look: impl FnOnce(&mut Session<'_>) -> L,
+        remove: impl FnOnce(Result<L>, &Room) -> Result<T>,
+    ) -> Result<T> {
+        let ended = self.locked(core, Patience::Wait, |engine, room, held| {
+            let looked = engine.work(core, room, held, look);
+            engine.journal = None;
+            let removed = remove(looked, room);
+            engine.room = None;
+            removed
+        });
+        ended?.ok_or(Error::Busy { pid: None })
+    }
+
+    /// Takes the lock of the room that the base directory holds; `Ok(None)` when it was not to be had at once.
+    fn locked<T>(
+        &mut self,
+        core: &Core,
+        patience: Patience,
+        f: impl FnOnce(&mut Self, &Arc<Room>, &Held<'_>) -> Result<T>,
+    ) -> Result<Option<T>> {
         if let Some(why) = core.poisoned() {
             return Err(Error::Write { why, doing: "change the store".into(), source: None });
         }
-        let room = self.room(core)?;
-        let held = match patience {
-            Patience::Wait => room.locks.acquire(core.settings.lock_wait)?,
-            Patience::Try => match room.locks.try_acquire()? {
-                Some(held) => held,
-                None => return Ok(None),
-            },
-        };
-        if !room.is_current(core.base.sandbox.base()) {
+        loop {
+            let room = self.room(core)?;
+            let held = match patience {
+                Patience::Wait => room.locks.acquire(core.settings.lock_wait)?,
+                Patience::Try => match room.locks.try_acquire()? {
+                    Some(held) => held,
+                    None => return Ok(None),
+                },
+            };
+            if room.is_current(core.base.sandbox.base()) {
+                return f(self, &room, &held).map(Some);
+            }
             // It went while its lock was waited for: that lock excludes nobody any more.
-            drop(held);
-            return self.enter(core, patience, work);
         }
+    }
+
+    /// Mends what a predecessor left, and runs `work`.
+    fn work<T>(
+        &mut self,
+        core: &Core,
+        room: &Room,
+        held: &Held<'_>,
+        work: impl FnOnce(&mut Session<'_>) -> T,
+    ) -> Result<T> {
         let mark = room.locks.mark();
         // What lies in `staging/` when a process comes is a leftover, of one that could not clear up.
         let is_due = mark.as_ref().is_none_or(|mark| core.is_due(mark))
@@ -81,11 +124,11 @@ impl Engine {
         if is_due && mark.is_some() {
             held.write_mark(&busy)?;
         }
-        let journal = self.journal(core, &room)?;
+        let journal = self.journal(core, room)?;
         // The last to write was this process, and nothing was written since.
         let newest = mark.as_ref().filter(|mark| mark.pid == pid && mark.idle).map(|mark| mark.published);
         journal.trust(newest);
-        let mut session = Session { core, room: &room, journal };
+        let mut session = Session { core, room, journal, moved: RefCell::default() };
         if is_due {
             let refine = |error| core.refine(error);
             recover::recover(&mut session, mark.as_ref()).map_err(refine)?;
@@ -99,7 +142,7 @@ impl Engine {
             let published = session.journal.last_change().map_err(|e| core.refine(e))?;
             held.write_mark(&Mark { published, idle: true, ..busy })?;
         }
-        Ok(Some(result))
+        Ok(result)
     }
 
     /// The room, opened again when it is not the one that the base directory holds any more.

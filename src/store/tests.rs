@@ -20,15 +20,18 @@ use crate::journal::verify;
 use crate::path::MemoryPath;
 
 mod audit;
+mod check;
 mod crash;
 mod damage;
 mod erase;
+mod forget;
 mod history;
 mod invariants;
 mod outside;
 mod plan;
 mod power;
 mod restore;
+mod scan;
 mod withdraw;
 
 /// What stands somewhere below `memories`.

@@ -796,13 +796,13 @@ fn story(name: &str) -> fn(&Store) {
 }
 
 /// A world with a past, and the moment to go back to.
-fn with_story(story: fn(&Store)) -> (World, DateTime<Utc>, State) {
+fn with_story(past: fn(&Store)) -> (World, DateTime<Utc>, State) {
     let world = World::new();
     let store = world.open();
     seed(&store);
     let time = newest(&store).created_at + chrono::TimeDelta::microseconds(1);
     let old = state(&world, &store);
-    story(&store);
+    past(&store);
     drop(store);
     (world, time, old)
 }
@@ -946,5 +946,32 @@ fn memories_that_are_all_gone_come_back() {
         }
         drop(store);
         world.check(&[]);
+    }
+}
+
+#[test]
+fn what_others_did_is_taken_in_first_and_undone_with_the_rest() {
+    for at in ["", "b.md", "d"] {
+        let world = World::new();
+        let store = world.open();
+        seed(&store);
+        let time = newest(&store).created_at + chrono::TimeDelta::microseconds(1);
+        let old = state(&world, &store);
+        world.write("a.md", "a person's\n");
+        world.write("d/new.md", "a person's, too\n");
+        std::fs::rename(world.file("b.md"), world.file("d/c.md")).unwrap();
+        std::fs::remove_file(world.file("d/f.md")).unwrap();
+        restore(&store, &before(time, at));
+        let now = state(&world, &store);
+        match at {
+            "" => assert_eq!(now, old),
+            "b.md" => assert_eq!((&now.0["b.md"], now.1["b.md"]), (&old.0["b.md"], old.1["b.md"])),
+            _ => assert_eq!(part(&now, "d"), part(&old, "d")),
+        }
+        drop(store);
+        let lagging: &[&str] = if at.is_empty() { &[] } else { &["a.md", "d/f.md"] };
+        let store = if at == "b.md" { world.open() } else { world.check(lagging) };
+        world.assert_not_lost(&store, b"a person's\n");
+        world.assert_not_lost(&store, b"a person's, too\n");
     }
 }

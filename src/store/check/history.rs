@@ -1,0 +1,107 @@
+//! The history's part of a check: the database, the chain, every content, and the end that the chain must have had.
+
+use super::{Check, Finding, Findings, Progress};
+use crate::error::{Error, Result, Trouble};
+use crate::hash::Hash;
+use crate::journal::{History, Problem};
+
+/// What the history came to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Verified {
+    pub(super) head: Hash,
+    pub(super) versions: u64,
+}
+
+/// Verifies all that the journal holds.
+pub(super) fn look(
+    history: History<'_>,
+    check: &Check,
+    findings: &mut Findings,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Verified> {
+    let verified = history.verify(&mut |done, total| {
+        progress(Progress { done, total: Some(total), what: "versions" });
+    })?;
+    let untold = verified.wrong.saturating_sub(verified.problems.len() as u64);
+    for Problem { kind, place, what: problem } in verified.problems {
+        let place = if place == "journal.db" { JOURNAL.to_owned() } else { place };
+        // One failure may keep several parts from being read.
+        if !findings.0.iter().any(|found| found.place == place && found.problem == problem) {
+            findings.wrong(kind, place, problem, remedy_of(kind));
+        }
+    }
+    if untold > 0 {
+        findings.wrong("chain", JOURNAL, format!("{untold} more things are wrong with the history"), DAMAGED);
+    }
+    if let Some(expected) = check.expected_head.filter(|expected| *expected != verified.head) {
+        findings.push(unexpected(history.since(expected)?));
+    }
+    Ok(Verified { head: verified.head, versions: verified.versions })
+}
+
+/// Where the history is, as a place in a finding.
+pub(super) const JOURNAL: &str = ".memdir/journal.db";
+
+fn remedy_of(kind: &str) -> &'static str {
+    match kind {
+        "chain" => {
+            "the history was altered or damaged here; the files are as they are: compare them with a copy that you \
+             trust, and keep `memdir check --print-head` elsewhere from now on"
+        }
+        "content" => {
+            "this version cannot be restored; the files as they are now, and the other versions, can"
+        }
+        _ => DAMAGED,
+    }
+}
+
+/// What the end of the chain tells that is not the one that was expected.
+pub(super) fn unexpected(since: Option<u64>) -> Finding {
+    let place = JOURNAL.to_owned();
+    match since {
+        Some(since) => Finding {
+            kind: "head",
+            is_wrong: false,
+            place,
+            problem: format!("the chain goes on for {since} versions beyond the expected head; up to it nothing was altered"),
+            remedy: "keep the new head, which `memdir check --print-head` gives".to_owned(),
+            is_fixed: false,
+        },
+        None => Finding {
+            kind: "head",
+            is_wrong: true,
+            place,
+            problem: "the chain never had the expected head".to_owned(),
+            remedy: "the history was cut off, rewritten, or is another store's: compare it with a copy that you trust"
+                .to_owned(),
+            is_fixed: false,
+        },
+    }
+}
+
+const DAMAGED: &str = "the plain files in `memories` are intact; to start a new journal, stop every memdir that uses the \
+    store and move its `.memdir/journal.db*` away (the history so far goes with them)";
+
+/// The finding for a history that cannot be read at all.
+pub(super) fn unreadable(error: &Error) -> Finding {
+    let remedy = match error {
+        Error::NewerJournal { .. } => {
+            "the plain files in `memories` are intact; use the memdir that wrote this store, or a newer one"
+        }
+        Error::Write { why: Trouble::Denied, .. } | Error::Read { why: Trouble::Denied, .. } => {
+            "check the owner and the mode of the store's directories"
+        }
+        _ => DAMAGED,
+    };
+    Finding {
+        kind: "database",
+        is_wrong: true,
+        place: JOURNAL.to_owned(),
+        problem: match error {
+            Error::Write { why, .. } | Error::Read { why, .. } => format!("it cannot be read: {why}"),
+            error => error.to_string(),
+        },
+        remedy: remedy.to_owned(),
+        is_fixed: false,
+    }
+}
