@@ -975,3 +975,35 @@ fn what_others_did_is_taken_in_first_and_undone_with_the_rest() {
         world.assert_not_lost(&store, b"a person's, too\n");
     }
 }
+
+#[test]
+fn what_was_redacted_or_pruned_does_not_come_back_and_nothing_else_with_it() {
+    let world = World::new();
+    let store = world.open();
+    seed(&store);
+    let time = newest(&store).created_at + chrono::TimeDelta::microseconds(1);
+    append(&store, "a.md", "more\n").unwrap();
+    append(&store, "b.md", "more\n").unwrap();
+    remove(&store, "d/f.md").unwrap();
+    let (first, deletion) = (version(&store, "a.md", 0), newest(&store).id);
+    store.redact(&[first, deletion]).unwrap();
+    let now = state(&world, &store);
+    for what in [before(time, ""), Restore::Version { path: path("a.md"), version: first }] {
+        let result = store.restore(&what, Others::Keep);
+        let is_right =
+            matches!(result, Err(Error::NoContent { id, why: NoContent::Redacted }) if id == first);
+        assert!(is_right, "{result:?}");
+        assert_eq!(state(&world, &store), now);
+    }
+    // That its deletion is redacted keeps no memory from coming back.
+    restore(&store, &before(time, "d"));
+    assert_eq!(world.read("d/f.md").unwrap(), b"d\n");
+    for n in 0..15 {
+        append(&store, "b.md", &format!("{n}\n")).unwrap();
+    }
+    store.prune_history(&crate::version::Keep { versions: Some(10), ..Default::default() }).unwrap();
+    let result = store.restore(&before(time, "b.md"), Others::Keep);
+    assert!(matches!(&result, Err(Error::TooEarly { path }) if path.as_str() == "b.md"), "{result:?}");
+    drop(store);
+    world.check(&[]);
+}
