@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 
 use super::plan::Plan;
 use super::queue::lock;
-use super::session::Patience;
+use super::session::{Patience, Session};
 use super::snapshot::Snapshot;
 use super::{Look, Store};
 use crate::error::{Error, Result};
@@ -184,17 +184,16 @@ impl Store {
     }
 
     /// Takes in what others did at these paths, and below.
-    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "it is not wired up yet")]
-    fn absorb_first(&self, _paths: &BTreeSet<MemoryPath>) -> Result<()> {
-        Ok(())
+    fn absorb_first(&self, paths: &BTreeSet<MemoryPath>) -> Result<()> {
+        paths.iter().try_for_each(|path| self.absorb(path).map(drop))
     }
 
     /// Takes in that all memories are gone, where they are: else they would count as what they were.
     fn mend_root(&self) -> Result<()> {
         let core = &self.inner.core;
         if core.base.sandbox.root()?.is_none() {
-            let made = lock(&self.inner.engine).enter(core, Patience::Wait, |session| session.make_root())?;
-            made.transpose()?;
+            let make = |session: &mut Session<'_>| session.make_root().map(drop);
+            lock(&self.inner.engine).enter(core, Patience::Wait, make)?.transpose()?;
         }
         Ok(())
     }

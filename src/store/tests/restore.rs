@@ -796,13 +796,13 @@ fn story(name: &str) -> fn(&Store) {
 }
 
 /// A world with a past, and the moment to go back to.
-fn with_story(story: fn(&Store)) -> (World, DateTime<Utc>, State) {
+fn with_story(past: fn(&Store)) -> (World, DateTime<Utc>, State) {
     let world = World::new();
     let store = world.open();
     seed(&store);
     let time = newest(&store).created_at + chrono::TimeDelta::microseconds(1);
     let old = state(&world, &store);
-    story(&store);
+    past(&store);
     drop(store);
     (world, time, old)
 }
@@ -947,4 +947,63 @@ fn memories_that_are_all_gone_come_back() {
         drop(store);
         world.check(&[]);
     }
+}
+
+#[test]
+fn what_others_did_is_taken_in_first_and_undone_with_the_rest() {
+    for at in ["", "b.md", "d"] {
+        let world = World::new();
+        let store = world.open();
+        seed(&store);
+        let time = newest(&store).created_at + chrono::TimeDelta::microseconds(1);
+        let old = state(&world, &store);
+        world.write("a.md", "a person's\n");
+        world.write("d/new.md", "a person's, too\n");
+        std::fs::rename(world.file("b.md"), world.file("d/c.md")).unwrap();
+        std::fs::remove_file(world.file("d/f.md")).unwrap();
+        restore(&store, &before(time, at));
+        let now = state(&world, &store);
+        match at {
+            "" => assert_eq!(now, old),
+            "b.md" => assert_eq!((&now.0["b.md"], now.1["b.md"]), (&old.0["b.md"], old.1["b.md"])),
+            _ => assert_eq!(part(&now, "d"), part(&old, "d")),
+        }
+        drop(store);
+        let lagging: &[&str] = if at.is_empty() { &[] } else { &["a.md", "d/f.md"] };
+        let store = if at == "b.md" { world.open() } else { world.check(lagging) };
+        world.assert_not_lost(&store, b"a person's\n");
+        world.assert_not_lost(&store, b"a person's, too\n");
+    }
+}
+
+#[test]
+fn what_was_redacted_or_pruned_does_not_come_back_and_nothing_else_with_it() {
+    let world = World::new();
+    let store = world.open();
+    seed(&store);
+    let time = newest(&store).created_at + chrono::TimeDelta::microseconds(1);
+    append(&store, "a.md", "more\n").unwrap();
+    append(&store, "b.md", "more\n").unwrap();
+    remove(&store, "d/f.md").unwrap();
+    let (first, deletion) = (version(&store, "a.md", 0), newest(&store).id);
+    store.redact(&[first, deletion]).unwrap();
+    let now = state(&world, &store);
+    for what in [before(time, ""), Restore::Version { path: path("a.md"), version: first }] {
+        let result = store.restore(&what, Others::Keep);
+        let is_right =
+            matches!(result, Err(Error::NoContent { id, why: NoContent::Redacted }) if id == first);
+        assert!(is_right, "{result:?}");
+        assert_eq!(state(&world, &store), now);
+    }
+    // That its deletion is redacted keeps no memory from coming back.
+    restore(&store, &before(time, "d"));
+    assert_eq!(world.read("d/f.md").unwrap(), b"d\n");
+    for n in 0..15 {
+        append(&store, "b.md", &format!("{n}\n")).unwrap();
+    }
+    store.prune_history(&crate::version::Keep { versions: Some(10), ..Default::default() }).unwrap();
+    let result = store.restore(&before(time, "b.md"), Others::Keep);
+    assert!(matches!(&result, Err(Error::TooEarly { path }) if path.as_str() == "b.md"), "{result:?}");
+    drop(store);
+    world.check(&[]);
 }
