@@ -14,21 +14,30 @@ use crate::id::{ChangeId, VersionId};
 use crate::text::Bytes;
 use crate::version::Actor;
 
+mod audit;
 mod body;
 mod commit;
 mod delta;
+mod figures;
 mod filter;
 mod history;
+mod passing;
 mod past;
+mod prune;
+mod redact;
 mod redo;
+mod release;
 mod schema;
+mod scrub;
 #[cfg(test)]
 pub(crate) mod verify;
 mod withdraw;
 
+pub(crate) use audit::{Problem, Verified};
 pub(crate) use commit::Committed;
 pub(crate) use history::{History, Reader};
 pub(crate) use past::Target;
+pub(crate) use prune::Stale;
 pub(crate) use redo::{Logged, LoggedStep, Past};
 
 /// One boot of the machine and one mount of the file system: what was published in another run may be lost.

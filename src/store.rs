@@ -396,7 +396,7 @@ impl Inner {
 
     fn sync(&self) -> Result<()> {
         let synced = lock(&self.engine).enter(&self.core, Patience::Try, |session| {
-            sync::sync(session).map_err(|error| self.core.refine(error))
+            sync::sync(session).and_then(|()| sync::tidy(session)).map_err(|error| self.core.refine(error))
         })?;
         synced.unwrap_or(Ok(()))
     }

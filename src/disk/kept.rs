@@ -1,5 +1,6 @@
 //! `kept/`: bytes that the journal does not hold, each under the id of its version.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::PathBuf;
@@ -54,19 +55,28 @@ impl Base {
 }
 
 impl Room {
-    /// Removes the files in `kept/` that are one of these ids' own.
-    pub(crate) fn forget_kept(&self, ids: &std::collections::BTreeSet<String>) -> Result<()> {
-        for name in self.names_in(KEPT)? {
-            // Where two files are one version, a number stands behind its id.
-            let id = name.split('-').next().unwrap_or_default();
-            if ids.contains(id) {
-                fail::step();
-                match rustix::fs::unlinkat(&self.kept, &*name, AtFlags::empty()) {
-                    Ok(()) | Err(Errno::NOENT) => {}
-                    Err(e) => return Err(Error::write(format!("remove .memdir/kept/{name}"), e)),
-                }
+    /// The ids that files in `kept/` have.
+    pub(crate) fn kept_ids(&self) -> Result<BTreeSet<String>> {
+        Ok(self.names_in(KEPT)?.iter().map(|name| id_of(name).to_owned()).collect())
+    }
+
+    /// Removes the files in `kept/` that have one of these ids.
+    pub(crate) fn forget_kept(&self, ids: &BTreeSet<String>) -> Result<()> {
+        if ids.is_empty() {
+            return Ok(());
+        }
+        for name in self.names_in(KEPT)?.iter().filter(|name| ids.contains(id_of(name))) {
+            fail::step();
+            match rustix::fs::unlinkat(&self.kept, &**name, AtFlags::empty()) {
+                Ok(()) | Err(Errno::NOENT) => {}
+                Err(e) => return Err(Error::write(format!("remove .memdir/kept/{name}"), e)),
             }
         }
         Ok(())
     }
+}
+
+/// Where two files are one version, a number stands behind its id.
+fn id_of(name: &str) -> &str {
+    name.split_once('-').map_or(name, |(id, _)| id)
 }

@@ -102,12 +102,7 @@ impl Scribe<'_, '_> {
         self.tail.change += 1;
         // A clock that goes backwards does not: times strictly increase within a store.
         self.tail.at = now.max(self.tail.at + 1);
-        let (actor, name) = match record.by {
-            Actor::Agent(name) => (AGENT, Some(name)),
-            Actor::User(name) => (USER, Some(name)),
-            Actor::Outside => (OUTSIDE, None),
-            Actor::Recovery => (RECOVERY, None),
-        };
+        let (actor, name) = actor_columns(record.by);
         let id = record.id.unwrap_or_else(|| ChangeId(new_ulid(self.tail.at)));
         let sql = "INSERT INTO change (seq, id, at, actor, name, reason, run, versions)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
@@ -357,6 +352,16 @@ impl Scribe<'_, '_> {
         let mut statement = self.tx.prepare_cached(sql).map_err(failure("write a change"))?;
         statement.execute(params).map_err(failure("write a change"))?;
         Ok(())
+    }
+}
+
+/// An actor as two columns: what it is, and its name.
+pub(super) fn actor_columns(actor: &Actor) -> (i64, Option<&str>) {
+    match actor {
+        Actor::Agent(name) => (AGENT, Some(name)),
+        Actor::User(name) => (USER, Some(name)),
+        Actor::Outside => (OUTSIDE, None),
+        Actor::Recovery => (RECOVERY, None),
     }
 }
 

@@ -62,12 +62,9 @@ impl Filter {
         if let Some(change) = log.change {
             filter.and("c.id = ?", [Value::Blob(change.0.to_bytes().to_vec())]);
         }
-        match &log.actor {
-            None => {}
-            Some(ActorFilter::Agents) => filter.and("c.actor = ?", [AGENT.into()]),
-            Some(ActorFilter::Users) => filter.and("c.actor = ?", [USER.into()]),
-            Some(ActorFilter::Outside) => filter.and("c.actor = ?", [OUTSIDE.into()]),
-            Some(ActorFilter::Named(name)) => filter.and("c.name = ?", [name.clone().into()]),
+        if let Some(actor) = &log.actor {
+            let (condition, value) = condition(actor);
+            filter.and(condition, [value]);
         }
         if let Some(operation) = log.operation {
             let code = match operation {
@@ -131,10 +128,20 @@ impl Filter {
     }
 }
 
+/// What the row `c` of a change by them is.
+pub(super) fn condition(actor: &ActorFilter) -> (&'static str, Value) {
+    match actor {
+        ActorFilter::Agents => ("c.actor = ?", AGENT.into()),
+        ActorFilter::Users => ("c.actor = ?", USER.into()),
+        ActorFilter::Outside => ("c.actor = ?", OUTSIDE.into()),
+        ActorFilter::Named(name) => ("c.name = ?", name.clone().into()),
+    }
+}
+
 /// The first microsecond since 1970 that is not before `time`.
 pub(super) fn micros(time: DateTime<Utc>) -> i64 {
     let micros = time.timestamp_micros();
-    micros.saturating_add(i64::from(time.timestamp_subsec_nanos() % 1000 > 0))
+    micros.saturating_add(i64::from(!time.timestamp_subsec_nanos().is_multiple_of(1000)))
 }
 
 /// Reads a row of [`VERSIONS`].
@@ -172,7 +179,8 @@ pub(super) fn read_version(row: &Row<'_>) -> rusqlite::Result<Version> {
     })
 }
 
-fn read_time(column: usize, micros: i64) -> rusqlite::Result<DateTime<Utc>> {
+/// Reads a time.
+pub(super) fn read_time(column: usize, micros: i64) -> rusqlite::Result<DateTime<Utc>> {
     DateTime::from_timestamp_micros(micros).ok_or(rusqlite::Error::IntegralValueOutOfRange(column, micros))
 }
 

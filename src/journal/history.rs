@@ -9,7 +9,7 @@ use rusqlite::{
     TransactionBehavior, params,
 };
 
-use super::filter::{Filter, Range, VERSIONS, micros, read_version};
+use super::filter::{Filter, Range, VERSIONS, condition, micros, read_version};
 use super::{FOREIGN_WAIT, Journal, below, body, failure, schema};
 use crate::error::{Error, Result};
 use crate::id::{ChangeId, VersionId};
@@ -116,9 +116,24 @@ impl<'a> History<'a> {
         let is_walk = log.change.is_none() && (path.is_some() || log.memory.is_some());
         let filter = Filter::of(log, is_walk && log.memory.is_none());
         let mut query = filter.prepare(self.db)?;
+        let mut of_change = |seq| filter.run(&mut query, range.and(self.versions_of(seq)?), each);
         if let Some(change) = log.change {
             for seq in self.rows_of(change)?.into_iter().rev() {
-                if filter.run(&mut query, range.and(self.versions_of(seq)?), each)?.is_break() {
+                if of_change(seq)?.is_break() {
+                    break;
+                }
+            }
+        } else if let Some(actor) = log.actor.as_ref().filter(|_| !is_walk) {
+            // There may be few changes by them, among many.
+            let (condition, value) = condition(actor);
+            let sql = format!(
+                "SELECT seq FROM change c WHERE {condition} AND withdrawn = 0 AND versions < ? ORDER BY seq DESC"
+            );
+            let mut changes = self.prepare(&sql)?;
+            let mut rows = changes.query(params![value, range.up_to]).map_err(failure(READ))?;
+            while let Some(row) = rows.next().map_err(failure(READ))? {
+                let seq = row.get(0).map_err(failure(READ))?;
+                if self.versions_of(seq)?.up_to <= range.after || of_change(seq)?.is_break() {
                     break;
                 }
             }
@@ -171,9 +186,9 @@ impl<'a> History<'a> {
         query.query_row(params![parameter], read_version).optional().map_err(failure(READ))
     }
 
-    /// The version before one in its memory, by their rows: `None` when the row is gone, `Some(None)` for a first one.
-    pub(super) fn prev(self, n: i64) -> Result<Option<Option<i64>>> {
-        let mut query = self.prepare("SELECT prev FROM version WHERE n = ?1")?;
+    /// The version before one in its memory, by their rows: 0 for a first one, `None` when the row itself is gone.
+    pub(super) fn prev(self, n: i64) -> Result<Option<i64>> {
+        let mut query = self.prepare("SELECT coalesce(prev, 0) FROM version WHERE n = ?1")?;
         query.query_row(params![n], |row| row.get(0)).optional().map_err(failure(READ))
     }
 
@@ -185,7 +200,7 @@ impl<'a> History<'a> {
         each: &mut dyn FnMut(i64) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         while let Some(n) = heads.pop().filter(|&n| n > range.after) {
-            heads.extend(self.prev(n)?.flatten());
+            heads.extend(self.prev(n)?);
             if n <= range.up_to && each(n)?.is_break() {
                 break;
             }
@@ -262,7 +277,9 @@ impl<'a> History<'a> {
     /// The first change at `time` or later, and the newest version before it.
     fn first_change(self, time: i64) -> Result<Option<(i64, i64)>> {
         // Times strictly increase; some rows may be gone.
-        let mut ends = self.prepare("SELECT coalesce(min(seq), 1), coalesce(max(seq), 0) FROM change")?;
+        let mut ends = self.prepare(
+            "SELECT coalesce((SELECT min(seq) FROM change), 1), coalesce((SELECT max(seq) FROM change), 0)",
+        )?;
         let (mut low, mut high): (i64, i64) =
             ends.query_row([], |row| Ok((row.get(0)?, row.get(1)?))).map_err(failure(READ))?;
         let mut query =

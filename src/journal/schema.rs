@@ -47,6 +47,7 @@ const TABLES_2: &str = "
 CREATE TABLE place (path TEXT NOT NULL, memory INTEGER NOT NULL, PRIMARY KEY (path, memory)) STRICT, WITHOUT ROWID;
 CREATE TABLE redaction (version INTEGER PRIMARY KEY, at INTEGER NOT NULL, actor INTEGER NOT NULL, name TEXT) STRICT;
 CREATE TABLE anchor (first INTEGER PRIMARY KEY, last INTEGER NOT NULL, chain BLOB NOT NULL) STRICT;
+CREATE INDEX change_withdrawn ON change (seq) WHERE withdrawn = 1;
 ";
 
 /// What format 2 has beside its tables, of what was written in format 1.

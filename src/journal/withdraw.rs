@@ -44,7 +44,7 @@ fn undo(db: &Connection, change: i64) -> rusqlite::Result<()> {
             // The memory itself stays, dead, so that its number is never given to another.
             None => db.execute("UPDATE memory SET live = 0 WHERE n = ?1", params![memory])?,
             Some(prev) => db.execute(
-                "UPDATE memory SET head = v.n, path = v.path, live = v.operation <> ?3
+                "UPDATE memory SET head = v.n, path = coalesce(v.path, ''), live = v.operation <> ?3
                  FROM version v WHERE v.n = ?2 AND memory.n = ?1",
                 params![memory, prev, DELETED],
             )?,

@@ -1,8 +1,14 @@
 //! Erasing history: single versions by redaction, old ones by retention.
 
-use super::Store;
-use crate::error::Result;
+use std::collections::BTreeSet;
+
+use super::core::Core;
+use super::session::{Patience, Session};
+use super::{Store, lock, sync};
+use crate::disk::Room;
+use crate::error::{Error, Result, Trouble};
 use crate::id::VersionId;
+use crate::journal::{Journal, Stale};
 use crate::version::{Keep, Version};
 
 /// Whether erased bytes are gone from the journal's files by now.
@@ -47,23 +53,98 @@ impl Store {
     /// # Errors
     /// [`Error::NoVersion`](crate::Error::NoVersion), [`Error::IsHead`](crate::Error::IsHead) for what a live memory is
     /// now; else as [`Store::change`].
-    pub fn redact(&self, _versions: &[VersionId]) -> Result<Redaction> {
-        todo!()
+    pub fn redact(&self, versions: &[VersionId]) -> Result<Redaction> {
+        self.locked(|session| {
+            sync::sync(session)?;
+            session.journal.redact(session.core.now(), &self.author.actor, versions)?;
+            let erasure = finish(session.core, session.room, session.journal)?;
+            let find = |&id| session.journal.history().version(id)?.ok_or(Error::NoVersion { id });
+            Ok(Redaction { versions: versions.iter().map(find).collect::<Result<_>>()?, erasure })
+        })
     }
 
     /// Removes the versions that `keep` does not keep (never one of the newest ten of a live file).
     ///
     /// # Errors
     /// As [`Store::change`].
-    pub fn prune_history(&self, _keep: &Keep) -> Result<Pruned> {
-        todo!()
+    pub fn prune_history(&self, keep: &Keep) -> Result<Pruned> {
+        self.locked(|session| {
+            sync::sync(session)?;
+            let stale = session.journal.prune(keep, session.core.now())?;
+            forget_kept(session, &stale)?;
+            let erasure = finish(session.core, session.room, session.journal)?;
+            Ok(Pruned::of(&stale, erasure))
+        })
     }
 
     /// What [`Store::prune_history`] would remove.
     ///
     /// # Errors
     /// As [`Store::history`].
-    pub fn preview_prune_history(&self, _keep: &Keep) -> Result<Pruned> {
-        todo!()
+    pub fn preview_prune_history(&self, keep: &Keep) -> Result<Pruned> {
+        let stale = self.history()?.journal().stale(keep, self.inner.core.now())?;
+        Ok(Pruned::of(&stale, Erasure::Done))
     }
+
+    /// Does something that is no change of files, inside the lock.
+    fn locked<T>(&self, work: impl FnOnce(&mut Session<'_>) -> Result<T>) -> Result<T> {
+        let core = &self.inner.core;
+        let done = lock(&self.inner.engine)
+            .enter(core, Patience::Wait, |session| work(session).map_err(|error| core.refine(error)))?;
+        done.unwrap_or(Err(Error::Busy { pid: None }))
+    }
+}
+
+impl Pruned {
+    fn of(stale: &Stale, erasure: Erasure) -> Self {
+        let Stale { versions, memories, bytes, .. } = *stale;
+        Self { versions, memories, bytes, erasure }
+    }
+}
+
+/// Erases what was redacted or removed and may still be in some file, if there is anything.
+pub(super) fn finish(core: &Core, room: &Room, journal: &mut Journal) -> Result<Erasure> {
+    if !journal.is_scrub_due()? {
+        return Ok(Erasure::Done);
+    }
+    let mut redacted = BTreeSet::new();
+    for id in room.kept_ids()? {
+        if let Ok(version) = id.parse()
+            && journal.is_redacted(version)?
+        {
+            redacted.insert(id);
+        }
+    }
+    if let Err(error) = room.forget_kept(&redacted) {
+        core.warn(&error);
+        return Ok(Erasure::Pending);
+    }
+    match journal.scrub() {
+        Ok(true) => Ok(Erasure::Done),
+        Ok(false) => Ok(Erasure::Pending),
+        Err(error @ Error::Write { why: Trouble::SyncFailed, .. }) => Err(error),
+        // What was to be erased is out of the history in any case.
+        Err(error) => {
+            core.warn(&core.refine(error));
+            Ok(Erasure::Pending)
+        }
+    }
+}
+
+/// Removes a little of what the settings do not keep, now and then.
+pub(super) fn prune_in_passing(session: &mut Session<'_>) -> Result<()> {
+    let keep = session.core.settings.keep_history;
+    if keep.is_all() {
+        return Ok(());
+    }
+    let stale = session.journal.prune_in_passing(&keep, session.core.now())?;
+    forget_kept(session, &stale)
+}
+
+/// Removes from `kept/` the bytes of versions that are gone.
+fn forget_kept(session: &Session<'_>, stale: &Stale) -> Result<()> {
+    if stale.elsewhere.is_empty() {
+        return Ok(());
+    }
+    session.room.forget_kept(&stale.elsewhere.iter().map(ToString::to_string).collect())
 }

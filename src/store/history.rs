@@ -35,15 +35,13 @@ impl Store {
         let inner = &self.inner;
         inner.mend();
         let open = || Reader::open(&inner.core.base.journal_path()).map_err(|error| inner.core.refine(error));
-        let reader = match open()? {
-            Some(reader) => reader,
-            None => {
-                // It is made, or brought up to date, by who opens it for writing.
-                lock(&inner.engine).enter(&inner.core, Patience::Wait, |_| ())?;
-                let gone =
-                    || Error::read("open the journal", std::io::Error::from(std::io::ErrorKind::NotFound));
-                open()?.ok_or_else(gone)?
-            }
+        let reader = if let Some(reader) = open()? {
+            reader
+        } else {
+            // It is made, or brought up to date, by who opens it for writing.
+            lock(&inner.engine).enter(&inner.core, Patience::Wait, |_| ())?;
+            let gone = || Error::read("open the journal", std::io::Error::from(std::io::ErrorKind::NotFound));
+            open()?.ok_or_else(gone)?
         };
         Ok(History { reader, inner: Arc::clone(inner) })
     }
@@ -110,7 +108,6 @@ impl History {
     }
 
     /// The store whose history it is.
-    #[allow(dead_code, reason = "for statistics")]
     pub(super) fn inner(&self) -> &Inner {
         &self.inner
     }

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 
 use super::absorb::Read;
-use super::{Actor, Core, recover, sync};
+use super::{Actor, Core, erase, recover, sync};
 use crate::disk::{Base, Look, Mark, OpenFile, Place, Room, check_writable};
 use crate::error::{Error, Result};
 use crate::journal::{Journal, Record, Run, Step};
@@ -130,7 +130,8 @@ fn open_journal(core: &Core, room: &Room, is_new: bool) -> Result<OpenJournal> {
     let site = &core.base.site;
     let run = Run { boot: site.boot.clone(), mount: site.mount };
     room.check_journal().map_err(|error| core.refine(error))?;
-    let journal = Journal::open(&room.journal_path(), &run).map_err(|error| core.refine(error))?;
+    let mut journal = Journal::open(&room.journal_path(), &run).map_err(|error| core.refine(error))?;
+    erase::finish(core, room, &mut journal).map_err(|error| core.refine(error))?;
     if is_new {
         room.sync()?;
     }

@@ -3,10 +3,12 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::{Error, Result};
 use crate::path::MemoryPath;
+use crate::version::Keep;
 
 /// What `create` does when the file is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -52,6 +54,8 @@ pub struct Settings {
     pub read_only: Vec<MemoryPath>,
     /// Whether a store on FUSE may be written.
     pub allow_fuse: bool,
+    /// How much of the history is kept.
+    pub keep_history: Keep,
 }
 
 impl Default for Settings {
@@ -67,6 +71,7 @@ impl Default for Settings {
             lock_wait: Duration::from_secs(5),
             read_only: Vec::new(),
             allow_fuse: false,
+            keep_history: Keep::default(),
         }
     }
 }
@@ -87,11 +92,21 @@ impl Settings {
         let mut settings = Self::default();
         for (key, value) in table.get_ref() {
             let name = key.get_ref().as_ref();
-            let field = KEYS.iter().find(|field| field.name == name).ok_or_else(|| {
-                refuse(key.span().start, unknown(name, matches!(value.get_ref(), DeValue::Table(_))))
-            })?;
-            (field.set)(&mut settings, value.get_ref())
-                .map_err(|expected| refuse(value.span().start, format!("`{name}` must be {expected}")))?;
+            let mut set = |keys: &[Key], name: &str, at: usize, value: &Spanned<DeValue>| {
+                let field = keys.iter().find(|field| field.name == name);
+                let is_section = matches!(value.get_ref(), DeValue::Table(_));
+                let field = field.ok_or_else(|| refuse(at, unknown(keys, name, is_section)))?;
+                (field.set)(&mut settings, value.get_ref())
+                    .map_err(|expected| refuse(value.span().start, format!("`{name}` must be {expected}")))
+            };
+            match value.get_ref() {
+                DeValue::Table(section) if name == HISTORY => {
+                    for (key, value) in section {
+                        set(IN_HISTORY, key.get_ref(), key.span().start, value)?;
+                    }
+                }
+                _ => set(KEYS, name, key.span().start, value)?,
+            }
         }
         Ok(settings)
     }
@@ -127,24 +142,38 @@ const KEYS: &[Key] = &[
     Key { name: "allow_fuse", set: |s, v| flag(v).map(|v| s.allow_fuse = v) },
 ];
 
+/// The one section.
+const HISTORY: &str = "history";
+
+const IN_HISTORY: &[Key] = &[Key { name: "keep", set: |s, v| keep(v).map(|v| s.keep_history = v) }];
+
 /// Sections that later versions of memdir have: whoever writes one must not believe that it is in force.
-const LATER: &[&str] = &["history", "entries", "search", "guard"];
+const LATER: &[&str] = &["entries", "search", "guard"];
 
 /// Units of a size, in bytes.
 const SIZES: &[(&str, u64)] = &[("", 1), ("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
 
 /// Units of a duration, in milliseconds.
-const TIMES: &[(&str, u64)] = &[("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000)];
+const TIMES: &[(&str, u64)] =
+    &[("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000), ("w", 7 * 86_400_000)];
 
-fn unknown(name: &str, is_section: bool) -> String {
+fn unknown(keys: &[Key], name: &str, is_section: bool) -> String {
+    if name == HISTORY {
+        return format!("`{HISTORY}` must be a section, `[{HISTORY}]`");
+    }
     if LATER.contains(&name) {
         return format!("this version of memdir has no section `[{name}]`");
     }
     if is_section {
-        return format!("unknown section `[{name}]`; this version of memdir has no sections");
+        return format!("unknown section `[{name}]`; the nearest known one is `[{HISTORY}]`");
     }
-    let nearest = KEYS.iter().map(|key| key.name).min_by_key(|known| distance(name, known));
-    format!("unknown key `{name}`; the nearest known one is `{}`", nearest.unwrap_or_default())
+    let known: Vec<_> = keys.iter().map(|key| key.name).collect();
+    unknown_key(name, &known)
+}
+
+fn unknown_key(name: &str, known: &[&str]) -> String {
+    let nearest = known.iter().min_by_key(|known| distance(name, known));
+    format!("unknown key `{name}`; the nearest known one is `{}`", nearest.copied().unwrap_or_default())
 }
 
 /// Levenshtein's edit distance, in characters.
@@ -204,6 +233,37 @@ fn duration(value: &DeValue) -> Result<Duration, Expected> {
         .ok_or("a time such as \"200ms\", \"5s\" or \"1m\"".into())
 }
 
+/// How much history is to be kept.
+fn keep(value: &DeValue) -> Result<Keep, Expected> {
+    let refuse = |problem: &str| -> Expected {
+        format!("\"all\" or such as {{ age = \"90d\", versions = 50, size = \"1GiB\" }}{problem}").into()
+    };
+    let limits = match value {
+        DeValue::String(all) if all == "all" => return Ok(Keep::default()),
+        DeValue::Table(limits) => limits,
+        _ => return Err(refuse("")),
+    };
+    let mut keep = Keep::default();
+    for (key, value) in limits {
+        let (name, value) = (key.get_ref().as_ref(), value.get_ref());
+        let set = match name {
+            "age" => duration(value)
+                .ok()
+                .filter(|age| !age.is_zero())
+                .map(|age| keep.age = Some(age))
+                .ok_or("a time over 0, such as \"90d\", \"12w\" or \"36h\"".into()),
+            "versions" => integer(value)
+                .filter(|&versions| versions >= 10)
+                .map(|versions| keep.versions = Some(versions))
+                .ok_or("a whole number, 10 or more".into()),
+            "size" => size(value).map(|size| keep.size = Some(size)),
+            _ => return Err(refuse(&format!("; {}", unknown_key(name, &["age", "versions", "size"])))),
+        };
+        set.map_err(|expected: Expected| refuse(&format!("; its `{name}` must be {expected}")))?;
+    }
+    Ok(keep)
+}
+
 /// Permission bits that hold all of `needed` and nothing beyond `allowed`.
 fn mode(value: &DeValue, needed: u32, allowed: u32) -> Result<u32, Expected> {
     value
@@ -251,6 +311,8 @@ mod tests {
             lock_wait = "200ms"
             read_only = ["/memories/policies/", "/memories/a.md"]
             allow_fuse = true
+            [history]
+            keep = { age = "90d", versions = 50, size = "1GiB" }
         "#;
         let settings = Settings {
             create: Create::Overwrite,
@@ -263,6 +325,11 @@ mod tests {
             lock_wait: Duration::from_millis(200),
             read_only: vec![MemoryPath::from_normal("policies"), MemoryPath::from_normal("a.md")],
             allow_fuse: true,
+            keep_history: Keep {
+                age: Some(Duration::from_secs(90 * 86_400)),
+                versions: Some(50),
+                size: Some(1 << 30),
+            },
         };
         assert_eq!(Settings::parse(text).unwrap(), settings);
     }
@@ -281,7 +348,7 @@ mod tests {
         for (text, bytes) in cases {
             assert_eq!(Settings::parse(text).unwrap().file_limit, bytes, "{text}");
         }
-        for (text, seconds) in [("0s", 0), ("5s", 5), ("1m", 60), ("2h", 7200)] {
+        for (text, seconds) in [("0s", 0), ("5s", 5), ("1m", 60), ("2h", 7200), ("1w", 604_800)] {
             let settings = Settings::parse(&format!("lock_wait = \"{text}\"")).unwrap();
             assert_eq!(settings.lock_wait, Duration::from_secs(seconds), "{text}");
         }
@@ -294,6 +361,7 @@ mod tests {
         let file = "must be an octal mode in quotes that lets the owner read and write, such as \"0600\"";
         let dir =
             "must be an octal mode in quotes that lets the owner read, write and enter, such as \"0700\"";
+        let keep = "must be \"all\" or such as { age = \"90d\", versions = 50, size = \"1GiB\" }";
         let cases = [
             (
                 "veiw_limit = 3",
@@ -304,17 +372,33 @@ mod tests {
                 "line 3: unknown key `readonly`; the nearest known one is `read_only`".to_owned(),
             ),
             (
-                "[history]\nkeep = \"all\"",
-                "line 1: this version of memdir has no section `[history]`".to_owned(),
+                "[history]\nkeeep = \"all\"",
+                "line 2: unknown key `keeep`; the nearest known one is `keep`".to_owned(),
             ),
+            ("keep = \"all\"", "line 1: unknown key `keep`; the nearest known one is `create`".to_owned()),
+            ("history = \"all\"", "line 1: `history` must be a section, `[history]`".to_owned()),
+            ("[history]\nkeep = 50", format!("line 2: `keep` {keep}")),
+            ("[history]\nkeep = \"none\"", format!("line 2: `keep` {keep}")),
+            (
+                "[history.keep]\nages = \"1d\"",
+                format!("line 1: `keep` {keep}; unknown key `ages`; the nearest known one is `age`"),
+            ),
+            (
+                "history.keep.age = \"0d\"",
+                format!(
+                    "line 1: `keep` {keep}; its `age` must be a time over 0, such as \"90d\", \"12w\" or \"36h\""
+                ),
+            ),
+            (
+                "history.keep.versions = 9",
+                format!("line 1: `keep` {keep}; its `versions` must be a whole number, 10 or more"),
+            ),
+            ("history.keep.size = \"1GB\"", format!("line 1: `keep` {keep}; its `size` {size}")),
             (
                 "guard = { mode = \"off\" }",
                 "line 1: this version of memdir has no section `[guard]`".to_owned(),
             ),
-            (
-                "\n[more]",
-                "line 2: unknown section `[more]`; this version of memdir has no sections".to_owned(),
-            ),
+            ("\n[more]", "line 2: unknown section `[more]`; the nearest known one is `[history]`".to_owned()),
             ("create = \"replace\"", "line 1: `create` must be \"error\" or \"overwrite\"".to_owned()),
             ("\nhidden = true", "line 2: `hidden` must be \"deny\" or \"allow\"".to_owned()),
             ("view_limit = -1", "line 1: `view_limit` must be a whole number, 0 or more".to_owned()),

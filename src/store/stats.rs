@@ -35,6 +35,17 @@ impl History {
     /// # Errors
     /// What the journal says.
     pub fn stats(&self) -> Result<Stats> {
-        todo!()
+        let figures = self.journal().figures()?;
+        Ok(Stats {
+            memories: figures.memories,
+            bytes: figures.bytes,
+            deleted: figures.deleted,
+            versions: figures.versions,
+            redacted: figures.redacted,
+            changes: figures.actors.iter().map(|(_, changes)| changes).sum(),
+            journal_bytes: self.inner().core.base.journal_bytes(),
+            span: figures.span,
+            actors: figures.actors,
+        })
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::erase;
 use super::session::Session;
 use crate::disk::{Base, sync_at};
 use crate::error::{Error, Result, Trouble};
@@ -30,6 +31,12 @@ pub(super) fn sync(session: &mut Session<'_>) -> Result<()> {
     session.journal.set_synced(to)?;
     session.core.set_synced();
     Ok(())
+}
+
+/// Sees to what can wait until somebody has time: bytes that are still to be erased, history that is not to be kept.
+pub(super) fn tidy(session: &mut Session<'_>) -> Result<()> {
+    erase::finish(session.core, session.room, session.journal)?;
+    erase::prune_in_passing(session)
 }
 
 /// Syncs place by place; false when one of them may not be opened for that.

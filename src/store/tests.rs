@@ -19,8 +19,10 @@ use crate::hash::Hash;
 use crate::journal::verify;
 use crate::path::MemoryPath;
 
+mod audit;
 mod crash;
 mod damage;
+mod erase;
 mod history;
 mod invariants;
 mod outside;

@@ -1,0 +1,110 @@
+//! Redaction: the content and the path of a version are erased, its place in the chain stays.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+
+use super::commit::actor_columns;
+use super::release::Split;
+use super::{History, Journal, failure, scrub, to_sql};
+use crate::error::{Error, Result};
+use crate::fail;
+use crate::id::VersionId;
+use crate::path::MemoryPath;
+use crate::version::Actor;
+
+const REDACT: &str = "redact";
+
+impl Journal {
+    /// Erases versions, all of them or none: path, hash, content. What was redacted before is left as it is. `now` are
+    /// microseconds since 1970. All changes must be synced: what recovery would need of them is erased, too.
+    ///
+    /// The bytes are gone once [`Journal::scrub`] says so.
+    ///
+    /// # Errors
+    /// [`Error::NoVersion`], [`Error::IsHead`], or what the database says.
+    pub(crate) fn redact(&mut self, now: i64, by: &Actor, ids: &[VersionId]) -> Result<()> {
+        let synced = to_sql(self.synced()?);
+        let tx = self
+            .db
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(failure("begin to redact"))?;
+        let memories = chosen(&tx, ids)?;
+        if memories.is_empty() {
+            return Ok(());
+        }
+        let history = History { db: &tx };
+        let mut withdrawn = history.withdrawn()?;
+        for (memory, erased) in memories {
+            let mut split = Split::default();
+            // What was taken back was never there: nobody could name it to have it erased.
+            split.go.extend(withdrawn.remove(&memory).unwrap_or_default());
+            for row in history.rows(head(&tx, memory)?)? {
+                if erased.contains(&row.n) { split.go.push(row) } else { split.stay.push(row) }
+            }
+            let paths = split.release(&tx, memory)?;
+            for row in &split.go {
+                erase(&tx, row.n, now, by)?;
+            }
+            for path in paths {
+                let sql = "UPDATE memory SET path = '' WHERE n = ?1 AND path = ?2 AND live = 0";
+                tx.execute(sql, params![memory, path]).map_err(failure(REDACT))?;
+            }
+        }
+        // They have paths, and nobody needs them any more.
+        tx.execute("DELETE FROM operation WHERE change <= ?1", params![synced]).map_err(failure(REDACT))?;
+        scrub::demand(&tx)?;
+        fail::step();
+        tx.commit().map_err(failure(REDACT))?;
+        fail::step();
+        Ok(())
+    }
+
+    /// Whether this is a version that was redacted.
+    pub(crate) fn is_redacted(&self, id: VersionId) -> Result<bool> {
+        let sql =
+            "SELECT EXISTS (SELECT 1 FROM version v JOIN redaction r ON r.version = v.n WHERE v.id = ?1)";
+        let mut query = self.db.prepare_cached(sql).map_err(failure(REDACT))?;
+        query.query_row(params![id.0.to_bytes()], |row| row.get(0)).map_err(failure(REDACT))
+    }
+}
+
+/// The rows of versions that are to be erased, by memory.
+fn chosen(db: &Connection, ids: &[VersionId]) -> Result<BTreeMap<i64, BTreeSet<i64>>> {
+    let sql = "SELECT v.n, v.memory, m.live = 1 AND m.head = v.n, m.path, r.version IS NOT NULL
+        FROM version v JOIN change c ON c.seq = v.change JOIN memory m ON m.n = v.memory
+        LEFT JOIN redaction r ON r.version = v.n WHERE v.id = ?1 AND c.withdrawn = 0";
+    let mut query = db.prepare_cached(sql).map_err(failure(REDACT))?;
+    let mut memories: BTreeMap<i64, BTreeSet<i64>> = BTreeMap::new();
+    for &id in ids {
+        let found = query
+            .query_row(params![id.0.to_bytes()], |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get::<_, String>(3)?, row.get(4)?))
+            })
+            .optional()
+            .map_err(failure(REDACT))?;
+        match found.ok_or(Error::NoVersion { id })? {
+            (.., true, path, _) => {
+                return Err(Error::IsHead { id, path: MemoryPath::from_normal(path) });
+            }
+            (n, memory, false, _, false) => drop(memories.entry(memory).or_default().insert(n)),
+            (.., true) => {}
+        }
+    }
+    Ok(memories)
+}
+
+fn head(db: &Connection, memory: i64) -> Result<i64> {
+    db.query_row("SELECT head FROM memory WHERE n = ?1", params![memory], |row| row.get(0))
+        .map_err(failure(REDACT))
+}
+
+fn erase(db: &Connection, n: i64, now: i64, by: &Actor) -> Result<()> {
+    let (actor, name) = actor_columns(by);
+    let sql =
+        "UPDATE version SET path = NULL, sha256 = NULL, salt = NULL, body = NULL, staged = NULL WHERE n = ?1";
+    db.execute(sql, params![n]).map_err(failure(REDACT))?;
+    db.execute("INSERT OR IGNORE INTO redaction VALUES (?1, ?2, ?3, ?4)", params![n, now, actor, name])
+        .map_err(failure(REDACT))?;
+    Ok(())
+}
