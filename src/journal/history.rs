@@ -100,6 +100,8 @@ impl Journal {
     }
 }
 
+/// As many microseconds a clock may have gone back between the beginning of a change and its commit: a day.
+const WRONG_CLOCK: i64 = 86_400_000_000;
 /// What is wrong when the history cannot be read.
 pub(super) const READ: &str = "read the history";
 
@@ -302,14 +304,21 @@ impl<'a> History<'a> {
 
     /// The rows of a change that were not withdrawn, in order: a very large one has several.
     pub(super) fn rows_of(self, change: ChangeId) -> Result<Vec<i64>> {
-        // An id has the time in it at which its change began, to the millisecond.
+        // An id has the time in it at which its change began, as far as the clock was right then.
         let began = i64::try_from(change.0.timestamp_ms()).unwrap_or(0).saturating_mul(1000);
-        let Some((first, _)) = self.first_change(began)? else { return Ok(Vec::new()) };
+        let first = self.first_change(began.saturating_sub(WRONG_CLOCK))?.map_or(i64::MAX, |(seq, _)| seq);
         let mut query = self
             .prepare("SELECT seq FROM change WHERE seq >= ?1 AND id = ?2 AND withdrawn = 0 ORDER BY seq")?;
-        let rows =
-            query.query_map(params![first, change.0.to_bytes()], |row| row.get(0)).map_err(failure(READ))?;
-        rows.collect::<Result<_, _>>().map_err(failure(READ))
+        for first in [first, 0] {
+            let rows = query
+                .query_map(params![first, change.0.to_bytes()], |row| row.get(0))
+                .map_err(failure(READ))?;
+            let rows: Vec<i64> = rows.collect::<Result<_, _>>().map_err(failure(READ))?;
+            if !rows.is_empty() {
+                return Ok(rows);
+            }
+        }
+        Ok(Vec::new())
     }
 
     /// The range of versions in which those of a row of `change` lie.
