@@ -22,6 +22,7 @@ mod figures;
 mod filter;
 mod heads;
 mod history;
+mod passing;
 mod past;
 mod prune;
 mod redact;

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{Row, params};
 
 use super::body::Sequence;
 use super::commit::DELETED;
@@ -75,7 +75,6 @@ struct Link {
 
 /// A version with what its content must be.
 struct Text {
-    n: i64,
     id: [u8; 16],
     memory: i64,
     prev: Option<i64>,
@@ -85,7 +84,7 @@ struct Text {
     is_withdrawn: bool,
 }
 
-const TEXTS: &str = "SELECT v.n, v.id, v.memory, v.prev, v.body, v.sha256, v.size, c.withdrawn IS 1
+const TEXTS: &str = "SELECT v.id, v.memory, v.prev, v.body, v.sha256, v.size, c.withdrawn IS 1
     FROM version v LEFT JOIN change c ON c.seq = v.change";
 
 impl History<'_> {
@@ -228,28 +227,22 @@ impl Audit<'_, '_> {
         let mut seen = 0;
         while let Some(row) = memories.next().map_err(failure(READ))? {
             let memory: i64 = row.get(0).map_err(failure(READ))?;
-            let mut next: Option<i64> = Some(row.get(1).map_err(failure(READ))?);
-            let mut texts = Vec::new();
-            while let Some(n) = next {
-                let Some(text) = query.query_row(params![n], read_text).optional().map_err(failure(READ))?
-                else {
-                    break;
-                };
-                if text.memory != memory || text.prev.is_some_and(|prev| prev >= n) {
-                    self.wrong("database", &text.version(), "it is not where its memory's history has it");
-                    break;
-                }
-                next = text.prev;
-                seen += u64::from(!text.is_withdrawn);
-                if !text.is_withdrawn {
-                    texts.push((text.n, text.body));
-                }
+            let mut n: i64 = row.get(1).map_err(failure(READ))?;
+            let mut versions = Vec::new();
+            while let Some(prev) = self.history.prev(n)? {
+                versions.push(n);
+                // Else it would run in circles: the text of this one is told to be in the wrong place.
+                n = if prev < n { prev } else { 0 };
             }
             let mut sequence = Sequence::default();
-            for &(n, body) in texts.iter().rev() {
-                self.step();
-                if body.is_some() {
-                    let text = query.query_row(params![n], read_text).map_err(failure(READ))?;
+            for &n in versions.iter().rev() {
+                let text = query.query_row(params![n], read_text).map_err(failure(READ))?;
+                if text.memory != memory || text.prev.is_some_and(|prev| prev >= n) {
+                    self.wrong("database", &text.version(), "it is not where its memory's history has it");
+                }
+                if !text.is_withdrawn {
+                    seen += 1;
+                    self.step();
                     self.text(&mut sequence, &text);
                 }
             }
@@ -344,14 +337,13 @@ fn read_link(row: &Row<'_>) -> rusqlite::Result<Link> {
 
 fn read_text(row: &Row<'_>) -> rusqlite::Result<Text> {
     Ok(Text {
-        n: row.get(0)?,
-        id: row.get(1)?,
-        memory: row.get(2)?,
-        prev: row.get(3)?,
-        body: row.get(4)?,
-        sha256: row.get(5)?,
-        size: row.get(6)?,
-        is_withdrawn: row.get(7)?,
+        id: row.get(0)?,
+        memory: row.get(1)?,
+        prev: row.get(2)?,
+        body: row.get(3)?,
+        sha256: row.get(4)?,
+        size: row.get(5)?,
+        is_withdrawn: row.get(6)?,
     })
 }
 

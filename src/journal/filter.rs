@@ -62,12 +62,9 @@ impl Filter {
         if let Some(change) = log.change {
             filter.and("c.id = ?", [Value::Blob(change.0.to_bytes().to_vec())]);
         }
-        match &log.actor {
-            None => {}
-            Some(ActorFilter::Agents) => filter.and("c.actor = ?", [AGENT.into()]),
-            Some(ActorFilter::Users) => filter.and("c.actor = ?", [USER.into()]),
-            Some(ActorFilter::Outside) => filter.and("c.actor = ?", [OUTSIDE.into()]),
-            Some(ActorFilter::Named(name)) => filter.and("c.name = ?", [name.clone().into()]),
+        if let Some(actor) = &log.actor {
+            let (condition, value) = condition(actor);
+            filter.and(condition, [value]);
         }
         if let Some(operation) = log.operation {
             let code = match operation {
@@ -128,6 +125,16 @@ impl Filter {
             }
         }
         Ok(ControlFlow::Continue(()))
+    }
+}
+
+/// What the row `c` of a change by them is.
+pub(super) fn condition(actor: &ActorFilter) -> (&'static str, Value) {
+    match actor {
+        ActorFilter::Agents => ("c.actor = ?", AGENT.into()),
+        ActorFilter::Users => ("c.actor = ?", USER.into()),
+        ActorFilter::Outside => ("c.actor = ?", OUTSIDE.into()),
+        ActorFilter::Named(name) => ("c.name = ?", name.clone().into()),
     }
 }
 

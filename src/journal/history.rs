@@ -9,7 +9,7 @@ use rusqlite::{
     TransactionBehavior, params,
 };
 
-use super::filter::{Filter, Range, VERSIONS, micros, read_version};
+use super::filter::{Filter, Range, VERSIONS, condition, micros, read_version};
 use super::{FOREIGN_WAIT, Journal, below, body, failure, schema};
 use crate::error::{Error, Result};
 use crate::id::{ChangeId, VersionId};
@@ -100,6 +100,8 @@ impl Journal {
     }
 }
 
+/// As many microseconds a clock may have gone back between the beginning of a change and its commit: a day.
+const WRONG_CLOCK: i64 = 86_400_000_000;
 /// What is wrong when the history cannot be read.
 pub(super) const READ: &str = "read the history";
 
@@ -116,9 +118,24 @@ impl<'a> History<'a> {
         let is_walk = log.change.is_none() && (path.is_some() || log.memory.is_some());
         let filter = Filter::of(log, is_walk && log.memory.is_none());
         let mut query = filter.prepare(self.db)?;
+        let mut of_change = |seq| filter.run(&mut query, range.and(self.versions_of(seq)?), each);
         if let Some(change) = log.change {
             for seq in self.rows_of(change)?.into_iter().rev() {
-                if filter.run(&mut query, range.and(self.versions_of(seq)?), each)?.is_break() {
+                if of_change(seq)?.is_break() {
+                    break;
+                }
+            }
+        } else if let Some(actor) = log.actor.as_ref().filter(|_| !is_walk) {
+            // There may be few changes by them, among many.
+            let (condition, value) = condition(actor);
+            let sql = format!(
+                "SELECT seq FROM change c WHERE {condition} AND withdrawn = 0 AND versions < ? ORDER BY seq DESC"
+            );
+            let mut changes = self.prepare(&sql)?;
+            let mut rows = changes.query(params![value, range.up_to]).map_err(failure(READ))?;
+            while let Some(row) = rows.next().map_err(failure(READ))? {
+                let seq = row.get(0).map_err(failure(READ))?;
+                if self.versions_of(seq)?.up_to <= range.after || of_change(seq)?.is_break() {
                     break;
                 }
             }
@@ -262,7 +279,9 @@ impl<'a> History<'a> {
     /// The first change at `time` or later, and the newest version before it.
     fn first_change(self, time: i64) -> Result<Option<(i64, i64)>> {
         // Times strictly increase; some rows may be gone.
-        let mut ends = self.prepare("SELECT coalesce(min(seq), 1), coalesce(max(seq), 0) FROM change")?;
+        let mut ends = self.prepare(
+            "SELECT coalesce((SELECT min(seq) FROM change), 1), coalesce((SELECT max(seq) FROM change), 0)",
+        )?;
         let (mut low, mut high): (i64, i64) =
             ends.query_row([], |row| Ok((row.get(0)?, row.get(1)?))).map_err(failure(READ))?;
         let mut query =
@@ -285,14 +304,21 @@ impl<'a> History<'a> {
 
     /// The rows of a change that were not withdrawn, in order: a very large one has several.
     pub(super) fn rows_of(self, change: ChangeId) -> Result<Vec<i64>> {
-        // An id has the time in it at which its change began, to the millisecond.
+        // An id has the time in it at which its change began, as far as the clock was right then.
         let began = i64::try_from(change.0.timestamp_ms()).unwrap_or(0).saturating_mul(1000);
-        let Some((first, _)) = self.first_change(began)? else { return Ok(Vec::new()) };
+        let first = self.first_change(began.saturating_sub(WRONG_CLOCK))?.map_or(i64::MAX, |(seq, _)| seq);
         let mut query = self
             .prepare("SELECT seq FROM change WHERE seq >= ?1 AND id = ?2 AND withdrawn = 0 ORDER BY seq")?;
-        let rows =
-            query.query_map(params![first, change.0.to_bytes()], |row| row.get(0)).map_err(failure(READ))?;
-        rows.collect::<Result<_, _>>().map_err(failure(READ))
+        for first in [first, 0] {
+            let rows = query
+                .query_map(params![first, change.0.to_bytes()], |row| row.get(0))
+                .map_err(failure(READ))?;
+            let rows: Vec<i64> = rows.collect::<Result<_, _>>().map_err(failure(READ))?;
+            if !rows.is_empty() {
+                return Ok(rows);
+            }
+        }
+        Ok(Vec::new())
     }
 
     /// The range of versions in which those of a row of `change` lie.

@@ -37,11 +37,7 @@ impl History<'_> {
         for (memory, head) in self.memories(path.as_str(), after)? {
             let Some(now) = self.row(head)? else { continue };
             let is_here = is_alive(&now) && is_at_or_below(&now, path);
-            let target = match self.target(now, after)? {
-                Ok(target) => target,
-                Err(path) if is_here => return Err(Error::TooEarly { path }),
-                Err(_) => continue,
-            };
+            let target = self.target(now, after)?;
             let was_here = match &target.then {
                 Some(Version { path: None, .. }) => self.was_at_or_below(memory, path)?,
                 Some(then) => is_at_or_below(then, path),
@@ -81,7 +77,7 @@ impl History<'_> {
         let mut targets = Vec::new();
         for (memory, n) in first {
             let Some(now) = self.newest(memory)? else { continue };
-            let target = self.target(now, n - 1)?.map_err(|path| Error::TooEarly { path })?;
+            let target = self.target(now, n - 1)?;
             if target.differs() {
                 targets.push(target);
             }
@@ -89,8 +85,8 @@ impl History<'_> {
         Ok(Some(targets))
     }
 
-    /// A memory now, and as its newest version up to `after` was; `Err` with its path when retention took that.
-    fn target(self, now: Version, after: i64) -> Result<Result<Target, MemoryPath>> {
+    /// A memory now, and as its newest version up to `after` was.
+    fn target(self, now: Version, after: i64) -> Result<Target> {
         let mut since = 0;
         let mut n = now.n;
         while n > after
@@ -102,9 +98,9 @@ impl History<'_> {
         let then = match self.row(n)? {
             Some(then) => Some(then).filter(is_alive),
             None if n == 0 => None,
-            None => return Ok(Err(now.path.unwrap_or(MemoryPath::ROOT))),
+            None => return Err(Error::TooEarly { path: now.path.unwrap_or(MemoryPath::ROOT) }),
         };
-        Ok(Ok(Target { memory: now.memory, memory_id: now.memory_id, now, then, since }))
+        Ok(Target { memory: now.memory, memory_id: now.memory_id, now, then, since })
     }
 
     /// Whether a memory has a path at or below `path`, at any time.

@@ -1,6 +1,6 @@
 //! Retention: old versions are removed, and anchors keep the chain whole where they were.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
@@ -9,7 +9,6 @@ use super::release::{Row, Split};
 use super::{History, Journal, body, failure, from_sql, scrub, to_sql};
 use crate::error::Result;
 use crate::fail;
-use crate::hash::Hash;
 use crate::id::VersionId;
 use crate::version::{Keep, Operation};
 
@@ -17,13 +16,7 @@ use crate::version::{Keep, Operation};
 const NEWEST: u64 = 10;
 /// What a version takes beside its bytes, roughly.
 const ROW: u64 = 300;
-/// So many versions are looked at in one passing.
-const PASSING: i64 = 20_000;
-/// So many changes, or so long a time in microseconds, lie between two passings.
-const CHANGES: u64 = 1_000;
-const PAUSE: i64 = 3_600_000_000;
-
-const PRUNE: &str = "prune the history";
+pub(super) const PRUNE: &str = "prune the history";
 
 /// What retention took, or would take.
 #[derive(Debug, Default)]
@@ -40,19 +33,19 @@ pub(crate) struct Stale {
 
 /// What stays, in terms of rows.
 #[derive(Debug, Clone, Copy)]
-struct Cut {
+pub(super) struct Cut {
     /// Older versions than this go.
-    first: i64,
+    pub(super) first: i64,
     /// So many of each memory stay.
     newest: u64,
     /// Newer versions than this stay, whatever else holds: those of unsynced changes, and the end of the chain.
-    settled: i64,
+    pub(super) settled: i64,
     /// The newest memory.
     memory: i64,
 }
 
 /// A memory of which something goes.
-struct Loss {
+pub(super) struct Loss {
     memory: i64,
     split: Split,
 }
@@ -65,6 +58,9 @@ impl Journal {
     /// # Errors
     /// Nothing is removed then.
     pub(crate) fn prune(&mut self, keep: &Keep, now: i64) -> Result<Stale> {
+        if keep.is_all() {
+            return Ok(Stale::default());
+        }
         let synced = self.synced()?;
         let tx = self
             .db
@@ -94,69 +90,17 @@ impl Journal {
         fail::step();
         Ok(stale)
     }
-
-    /// Removes a part of what [`Journal::prune`] would, so little that nobody waits for long, and only now and then; the
-    /// bytes are not erased.
-    ///
-    /// # Errors
-    /// Nothing is removed then.
-    pub(crate) fn prune_in_passing(&mut self, keep: &Keep, now: i64) -> Result<Stale> {
-        let (synced, last) = (self.synced()?, self.last_change()?);
-        let mut pass = Pass::read(&self.db)?;
-        let is_due =
-            last.saturating_sub(from_sql(pass.change)) >= CHANGES || now.saturating_sub(pass.at) >= PAUSE;
-        if !is_due || last == from_sql(pass.change) && !pass.is_unfinished {
-            return Ok(Stale::default());
-        }
-        let tx = self
-            .db
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(failure("begin to prune"))?;
-        let history = History { db: &tx };
-        let cut = Cut::of(history, keep, now, synced)?;
-        // Memories that changed since, and those whose versions have come of age since.
-        let changed = (pass.version, cut.settled.min(pass.version.saturating_add(PASSING)));
-        let aged = (pass.first, (cut.first - 1).min(pass.first.saturating_add(PASSING)).max(pass.first));
-        let mut memories = BTreeMap::new();
-        for (after, up_to) in [changed, aged] {
-            let sql = "SELECT DISTINCT m.n, m.head FROM version v JOIN memory m ON m.n = v.memory WHERE v.n > ?1 AND v.n <= ?2";
-            let mut query = tx.prepare_cached(sql).map_err(failure(PRUNE))?;
-            let rows = query
-                .query_map(params![after, up_to], |row| Ok((row.get(0)?, row.get(1)?)))
-                .map_err(failure(PRUNE))?;
-            for row in rows {
-                let (memory, head): (i64, i64) = row.map_err(failure(PRUNE))?;
-                memories.insert(memory, head);
-            }
-        }
-        let mut taker = Taker::new(&tx);
-        let mut withdrawn = history.withdrawn()?;
-        for (memory, head) in memories {
-            let loss = history.loss(memory, head, withdrawn.remove(&memory).unwrap_or_default(), cut)?;
-            taker.take(loss)?;
-        }
-        taker.finish()?;
-        pass.version = changed.1.max(pass.version);
-        pass.first = aged.1;
-        pass.is_unfinished = pass.version < cut.settled || pass.first < cut.first - 1;
-        if !pass.is_unfinished {
-            (pass.at, pass.change) = (now, to_sql(last));
-        }
-        pass.write(&tx)?;
-        let stale = taker.stale;
-        fail::step();
-        tx.commit().map_err(failure(PRUNE))?;
-        fail::step();
-        Ok(stale)
-    }
 }
 
 impl History<'_> {
     /// What [`Journal::prune`] would remove.
     pub(crate) fn stale(self, keep: &Keep, now: i64) -> Result<Stale> {
+        let mut stale = Stale::default();
+        if keep.is_all() {
+            return Ok(stale);
+        }
         let _snapshot = self.snapshot()?;
         let cut = Cut::of(self, keep, now, u64::MAX)?;
-        let mut stale = Stale::default();
         let mut withdrawn = self.withdrawn()?;
         for (memory, head) in self.memories("", 0)? {
             let loss = self.loss(memory, head, withdrawn.remove(&memory).unwrap_or_default(), cut)?;
@@ -166,7 +110,7 @@ impl History<'_> {
     }
 
     /// Which versions of a memory stay and go.
-    fn loss(self, memory: i64, head: i64, withdrawn: Vec<Row>, cut: Cut) -> Result<Loss> {
+    pub(super) fn loss(self, memory: i64, head: i64, withdrawn: Vec<Row>, cut: Cut) -> Result<Loss> {
         let mut split = Split::default();
         let lives = self.newest(memory)?.is_some_and(|newest| newest.operation != Operation::Deleted);
         for (age, row) in (0..).zip(self.rows(head)?) {
@@ -186,7 +130,7 @@ impl History<'_> {
 }
 
 impl Cut {
-    fn of(history: History<'_>, keep: &Keep, now: i64, synced: u64) -> Result<Self> {
+    pub(super) fn of(history: History<'_>, keep: &Keep, now: i64, synced: u64) -> Result<Self> {
         let number = |sql: &str| history.count(sql).map(to_sql);
         let newest = number("SELECT coalesce(max(n), 0) FROM version")?;
         let memory = number("SELECT coalesce(max(n), 0) FROM memory")?;
@@ -255,9 +199,9 @@ impl Stale {
 }
 
 /// Removes what goes.
-struct Taker<'a> {
+pub(super) struct Taker<'a> {
     db: &'a Connection,
-    stale: Stale,
+    pub(super) stale: Stale,
     /// The versions that went.
     gone: BTreeSet<i64>,
     /// The changes that they were of.
@@ -265,11 +209,11 @@ struct Taker<'a> {
 }
 
 impl<'a> Taker<'a> {
-    fn new(db: &'a Connection) -> Self {
+    pub(super) fn new(db: &'a Connection) -> Self {
         Self { db, stale: Stale::default(), gone: BTreeSet::new(), changes: BTreeSet::new() }
     }
 
-    fn take(&mut self, loss: Loss) -> Result<()> {
+    pub(super) fn take(&mut self, loss: Loss) -> Result<()> {
         if loss.split.go.is_empty() {
             return Ok(());
         }
@@ -286,7 +230,7 @@ impl<'a> Taker<'a> {
     }
 
     /// Removes the rows of what was taken, and leaves anchors.
-    fn finish(&self) -> Result<()> {
+    pub(super) fn finish(&self) -> Result<()> {
         let mut run: Option<(i64, i64)> = None;
         for &n in &self.gone {
             match &mut run {
@@ -339,72 +283,5 @@ impl<'a> Taker<'a> {
     fn execute(&self, sql: &str, parameter: i64) -> Result<()> {
         let mut statement = self.db.prepare_cached(sql).map_err(failure(PRUNE))?;
         statement.execute(params![parameter]).map(drop).map_err(failure(PRUNE))
-    }
-}
-
-/// How far pruning in passing has come, in `meta`.
-#[derive(Debug, Default)]
-struct Pass {
-    /// When it was last done with all of it, and the newest change then.
-    at: i64,
-    change: i64,
-    /// The newest version that was looked at because its memory had changed.
-    version: i64,
-    /// The newest version that was looked at because it had come of age.
-    first: i64,
-    is_unfinished: bool,
-    /// What was to be kept then.
-    keep: i64,
-}
-
-impl Pass {
-    /// Whether it is time to go on, or to begin anew.
-    fn is_due(&mut self, keep: &Keep, last: u64, now: i64) -> bool {
-        let Hash([a, b, c, d, ..]) = Hash::of(format!("{keep:?}").as_bytes());
-        let keep = i64::from(u32::from_be_bytes([a, b, c, d]));
-        if self.keep != keep {
-            *self = Self { keep, is_unfinished: true, ..Self::default() };
-        }
-        let changes = last.saturating_sub(from_sql(self.change));
-        self.is_unfinished || changes >= CHANGES || changes > 0 && now.saturating_sub(self.at) >= PAUSE
-    }
-
-    fn read(db: &Connection) -> Result<Self> {
-        let mut query = db
-            .prepare_cached("SELECT value FROM meta WHERE key = 'pruned ' || ?1")
-            .map_err(failure(PRUNE))?;
-        let mut read = |key: &str| {
-            query
-                .query_row(params![key], |row| row.get(0))
-                .optional()
-                .map(Option::unwrap_or_default)
-                .map_err(failure(PRUNE))
-        };
-        Ok(Self {
-            at: read("at")?,
-            change: read("change")?,
-            version: read("version")?,
-            first: read("first")?,
-            is_unfinished: read("unfinished")? != 0,
-            keep: read("keep")?,
-        })
-    }
-
-    fn write(&self, db: &Connection) -> Result<()> {
-        let values = [
-            ("at", self.at),
-            ("change", self.change),
-            ("version", self.version),
-            ("first", self.first),
-            ("unfinished", i64::from(self.is_unfinished)),
-            ("keep", self.keep),
-        ];
-        let mut set = db
-            .prepare_cached("INSERT OR REPLACE INTO meta VALUES ('pruned ' || ?1, ?2)")
-            .map_err(failure(PRUNE))?;
-        values
-            .iter()
-            .try_for_each(|(key, value)| set.execute(params![key, value]).map(drop))
-            .map_err(failure(PRUNE))
     }
 }

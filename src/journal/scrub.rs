@@ -66,7 +66,9 @@ impl Journal {
         let size = pragma("PRAGMA page_count")?.saturating_mul(pragma("PRAGMA page_size")?);
         let store = if size > LARGE { "FILE" } else { "MEMORY" };
         fail::step();
-        let rewritten = self.db.execute_batch(&format!("PRAGMA temp_store = {store}; VACUUM"));
+        // Where the log is in the database already it is written over, and needs no more room.
+        let rewrite = format!("PRAGMA wal_checkpoint(PASSIVE); PRAGMA temp_store = {store}; VACUUM");
+        let rewritten = self.db.execute_batch(&rewrite);
         self.db.execute_batch("PRAGMA temp_store = MEMORY").map_err(failure(SCRUB))?;
         fail::step();
         match rewritten {

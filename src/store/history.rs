@@ -107,7 +107,6 @@ impl History {
     }
 
     /// The store whose history it is.
-    #[allow(dead_code, reason = "for statistics")]
     pub(super) fn inner(&self) -> &Inner {
         &self.inner
     }

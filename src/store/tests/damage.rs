@@ -345,10 +345,10 @@ fn a_file_that_may_not_be_opened_ends_no_recovery() {
 }
 
 /// A small file system of its own, where this user may mount one.
-struct Small(World);
+pub(super) struct Small(pub(super) World);
 
 impl Small {
-    fn mount() -> Option<Self> {
+    pub(super) fn mount() -> Option<Self> {
         let world = World::new();
         let mounted = Command::new("mount")
             .args(["-t", "tmpfs", "-o", "size=600k", "tmpfs"])
@@ -364,14 +364,20 @@ impl Small {
     }
 
     /// Leaves no byte free.
-    fn fill(&self) {
+    pub(super) fn fill(&self) {
         let mut filler = std::fs::File::create(self.0.base().join("filler")).unwrap();
         for size in [4096, 1] {
             while filler.write_all(&vec![1; size]).is_ok() {}
         }
     }
 
-    fn empty(&self) {
+    /// Frees some of what [`Small::fill`] took.
+    pub(super) fn make_room(&self, bytes: u64) {
+        let filler = std::fs::OpenOptions::new().write(true).open(self.0.base().join("filler")).unwrap();
+        filler.set_len(filler.metadata().unwrap().len() - bytes).unwrap();
+    }
+
+    pub(super) fn empty(&self) {
         std::fs::remove_file(self.0.base().join("filler")).unwrap();
     }
 }
@@ -444,6 +450,7 @@ fn a_read_only_disk_is_read_and_a_change_says_why_not() {
     small.remount("remount,ro");
     let store = world.open();
     assert_eq!(store.read(&path("a.md")).unwrap(), Found::File(b"a\n"[..].to_vec().into()));
+    assert_eq!(history::words(&history::log(&store.history().unwrap(), &history::at(""))), ["created a.md"]);
     let result = put(&store, "a.md", "x\n");
     assert!(matches!(result, Err(Error::Write { why: Trouble::ReadOnly, .. })), "{result:?}");
     small.remount("remount,rw");

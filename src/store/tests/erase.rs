@@ -101,6 +101,27 @@ fn what_was_redacted_is_in_no_byte() {
     world.check(&[]);
 }
 
+/// The tables and indexes take their pages apart as they grow, and leave copies of rows between others.
+#[test]
+fn nothing_is_left_between_the_rows_either() {
+    let world = World::new();
+    let store = world.open();
+    for n in 0..300 {
+        let name = format!("{:03} {}", n * 7 % 300, if n % 5 == 0 { "CANARY" } else { "something else" });
+        put(&store, &name.repeat(3), &name).unwrap();
+        if n % 5 == 0 {
+            remove(&store, &name.repeat(3)).unwrap();
+        }
+    }
+    let is_secret = |v: &&Version| v.path.as_ref().unwrap().as_str().contains("CANARY");
+    let secret: Vec<_> = all(&store).iter().filter(is_secret).map(|v| v.id).collect();
+    assert_eq!(secret.len(), 120);
+    assert_eq!(store.redact(&secret).unwrap().erasure, Erasure::Done);
+    assert_eq!(found(&world, "CANARY"), [] as [String; 0]);
+    drop(store);
+    world.check(&[]);
+}
+
 #[test]
 fn what_a_memory_is_now_cannot_be_redacted() {
     let world = World::new();
@@ -143,6 +164,29 @@ fn what_somebody_reads_is_erased_when_they_are_done() {
     drop(reader);
     store.sync().unwrap();
     assert_eq!(found(&world, "CANARY"), [] as [String; 0]);
+    drop(store);
+    world.check(&[]);
+}
+
+#[test]
+fn on_a_full_disk_bytes_are_erased_once_there_is_room() {
+    let Some(small) = damage::Small::mount() else { return };
+    let world = &small.0;
+    let store = world.open();
+    put(&store, "a.md", "CANARY").unwrap();
+    put(&store, "a.md", "2".repeat(2_000)).unwrap();
+    put(&store, "b.md", "0123456789".repeat(4_000)).unwrap();
+    store.sync().unwrap();
+    // Room for the few pages of the transaction, and not for all of them.
+    small.fill();
+    small.make_room(80_000);
+    let id = all(&store)[0].id;
+    assert_eq!(store.redact(&[id]).unwrap().erasure, Erasure::Pending);
+    assert!(matches!(store.history().unwrap().content(id), Err(Error::NoContent { .. })));
+    small.empty();
+    put(&store, "c.md", "3").unwrap();
+    store.sync().unwrap();
+    assert_eq!(found(world, "CANARY"), [] as [String; 0]);
     drop(store);
     world.check(&[]);
 }
@@ -296,16 +340,30 @@ fn the_settings_say_what_is_pruned_in_passing() {
     for n in 0..30 {
         put(&store, "a.md", format!("{n}\n")).unwrap();
     }
-    store.sync().unwrap();
+    // A little each time.
+    let sync = || (0..9).for_each(|_| store.sync().unwrap());
+    sync();
     assert_eq!(count("a.md"), 10);
     for n in 0..30 {
         put(&store, "b.md", format!("{n}\n")).unwrap();
     }
-    store.sync().unwrap();
+    sync();
     assert_eq!(count("b.md"), 30, "not again so soon");
     clock.fetch_add(DAY, Ordering::Relaxed);
-    store.sync().unwrap();
+    sync();
     assert_eq!((count("a.md"), count("b.md")), (10, 10));
+    remove(&store, "b.md").unwrap();
+    drop(store);
+    // Other settings are for what was before, too.
+    std::fs::write(world.base().join("memdir.toml"), "[history.keep]\nage = \"1h\"").unwrap();
+    let store = Store::builder(world.base())
+        .clock(move || DateTime::from_timestamp_micros(clock.load(Ordering::Relaxed) + DAY).unwrap())
+        .open()
+        .unwrap();
+    put(&store, "c.md", "new").unwrap();
+    (0..9).for_each(|_| store.sync().unwrap());
+    assert_eq!(words(&log(&store.history().unwrap(), &at("b.md"))), [] as [String; 0]);
+    assert_eq!(log(&store.history().unwrap(), &Log::default()).len(), 11);
     drop(store);
     world.check(&[]);
 }
