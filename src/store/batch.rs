@@ -68,7 +68,7 @@ pub(super) enum Offer {
 /// Bits of a number in `staging/` that are the batch's own.
 const NUMBERS: u32 = 20;
 
-/// As many requests go into one batch at most: each holds a file or two open.
+/// As many requests go into one batch at most: each holds a directory open.
 const MOST: usize = 64;
 
 impl Slots {

@@ -18,9 +18,11 @@ use crate::version::{Log, Operation, rfc3339};
 
 mod carry;
 mod outline;
+mod wish;
 
 use carry::{check_contents, empty_directories, plan};
-use outline::{Outline, State, Unit, Wish, outline};
+use outline::{Outline, Unit, outline};
+use wish::{State, Wish};
 
 /// What is to be put back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,14 +81,14 @@ pub struct Restoration {
     pub memories: Vec<Restored>,
 }
 
-/// Edits of one change at most, and bytes that they write, unless they are entangled.
+/// Edits of one change at most, and bytes that they write, unless more are entangled.
 const MOST_EDITS: usize = 512;
 const MOST_BYTES: u64 = 32 << 20;
 
 /// Paths that are looked at one by one at most, before a restore, for what others did there.
 const MOST_PLACES: usize = 16;
 
-/// How often directories may go first.
+/// How often directories may go first; what is left of them then goes file by file.
 const MOST_ROUNDS: usize = 8;
 
 /// What is left to do, one change each.
@@ -221,10 +223,9 @@ impl Store {
 
 /// The deepest directory that has all these paths below it.
 fn common(paths: &BTreeSet<MemoryPath>) -> MemoryPath {
-    let (Some(first), Some(last)) = (paths.first(), paths.last()) else { return MemoryPath::ROOT };
     let is_above_all = |dir: &MemoryPath| paths.iter().all(|path| path.is_below(dir));
-    debug_assert!(first <= last);
-    first.ancestors().find(is_above_all).unwrap_or(MemoryPath::ROOT)
+    let above = paths.first().and_then(|path| path.ancestors().find(is_above_all));
+    above.unwrap_or(MemoryPath::ROOT)
 }
 
 impl Restore {

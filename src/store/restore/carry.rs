@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::outline::{Ground, State, Unit, Wish, Write};
+use super::outline::{Ground, Unit, Write};
+use super::wish::{State, Wish};
 use crate::disk::Look;
 use crate::error::{Error, NoContent, Result};
 use crate::hash::Hash;

@@ -3,41 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use super::wish::Wish;
 use super::{Others, Restored};
 use crate::disk::Look;
-use crate::error::{Error, NoContent, Result};
-use crate::hash::Hash;
-use crate::id::VersionId;
-use crate::journal::Target;
+use crate::error::{Error, Result};
 use crate::path::MemoryPath;
-use crate::version::{Operation, Version};
-
-/// What one memory is to become.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Wish {
-    /// The memory; `None`: one that begins with this.
-    pub(super) memory: Option<i64>,
-    /// What it is now; `None`: it is dead, or not yet born.
-    pub(super) now: Option<State>,
-    /// What it is to be; `None`: dead.
-    pub(super) then: Option<State>,
-    /// Versions of it that are undone with that.
-    pub(super) undone: u64,
-}
-
-/// What a living memory is at one moment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct State {
-    pub(super) path: MemoryPath,
-    pub(super) id: VersionId,
-    /// The version's row.
-    pub(super) n: i64,
-    pub(super) hash: Option<Hash>,
-    pub(super) size: u64,
-    pub(super) mode: Option<u32>,
-    /// Whether the journal holds the bytes.
-    pub(super) is_stored: bool,
-}
 
 /// What stands where, and which memories live there.
 pub(super) trait Ground {
@@ -78,71 +48,6 @@ pub(super) struct Write {
     pub(super) replaces: bool,
     /// Whether the memory has no file now.
     pub(super) revives: bool,
-}
-
-impl Wish {
-    /// What a target of the journal asks for.
-    ///
-    /// # Errors
-    /// [`Error::NoContent`] when what it was is redacted.
-    pub(super) fn of(target: Target) -> Result<Self> {
-        let Target { memory, now, then, since, .. } = target;
-        let then = then.as_ref().map(State::to_restore).transpose()?;
-        Ok(Self { memory: Some(memory), now: State::of(&now), then, undone: since })
-    }
-
-    fn is_fulfilled(&self) -> bool {
-        match (&self.now, &self.then) {
-            (None, None) => true,
-            (Some(now), Some(then)) => now.path == then.path && now.is_same_content(then),
-            _ => false,
-        }
-    }
-
-    /// Where it is now and is not to stay.
-    fn leaves(&self) -> Option<&MemoryPath> {
-        let now = &self.now.as_ref()?.path;
-        (self.then.as_ref().map(|then| &then.path) != Some(now)).then_some(now)
-    }
-
-    fn restored(&self) -> Restored {
-        Restored {
-            from: self.now.as_ref().map(|now| now.path.clone()),
-            to: self.then.as_ref().map(|then| then.path.clone()),
-            version: self.then.as_ref().map(|then| then.id),
-            undone: self.undone,
-        }
-    }
-}
-
-impl State {
-    /// What a version makes of its memory; `None`: it ends it.
-    pub(super) fn of(version: &Version) -> Option<Self> {
-        let path = version.path.clone().filter(|_| version.operation != Operation::Deleted)?;
-        Some(Self {
-            path,
-            id: version.id,
-            n: version.n,
-            hash: version.content_sha256,
-            size: version.content_size_bytes.unwrap_or(0),
-            mode: version.mode,
-            is_stored: version.is_stored,
-        })
-    }
-
-    /// What a version whose content is wanted makes of its memory.
-    pub(super) fn to_restore(version: &Version) -> Result<Self> {
-        let why = match version.operation {
-            Operation::Deleted => NoContent::Deleted,
-            _ => NoContent::Redacted,
-        };
-        let state = Self::of(version).filter(|_| version.redacted.is_none());
-        state.ok_or(Error::NoContent { id: version.id, why })
-    }
-
-    pub(super) fn is_same_content(&self, other: &Self) -> bool {
-        self.hash.is_some() && (self.hash, self.size) == (other.hash, other.size)
-    }
 }
 
 impl Unit {

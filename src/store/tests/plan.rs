@@ -126,3 +126,69 @@ fn a_plan_of_512_edits_needs_no_more_than_1024_descriptors() {
     drop(world.check(&[]));
     assert!(world.file("511").exists() && !world.file("511/f.md").exists());
 }
+
+/// Large contents are kept as deltas: of what the memory held before, not of what its file displaces.
+#[test]
+fn the_content_of_a_memory_that_moves_is_told_from_its_own() {
+    let world = World::new();
+    let store = world.open();
+    put(&store, "a.md", "a line of a\n".repeat(1000)).unwrap();
+    put(&store, "b.md", "a line of b\n".repeat(1000)).unwrap();
+    carry_out(&store, |snapshot| {
+        let (a, b) = ("a line of a\n".repeat(1000), "a line of b\n".repeat(1000));
+        Plan {
+            edits: vec![
+                write(snapshot, "a.md", &format!("{a}more\n")),
+                write(snapshot, "b.md", &format!("{b}more\n")),
+            ],
+            moves: vec![moved(snapshot, "a.md", "b.md"), moved(snapshot, "b.md", "a.md")],
+            ..Plan::default()
+        }
+    });
+    put(&store, "a.md", "a line of a\n".repeat(1001)).unwrap();
+    drop(store);
+    world.check(&[]);
+}
+
+/// A person's edit of a file that is taken away, at any moment, and a crash at any moment after it.
+#[test]
+fn an_edit_of_what_moves_away_outlives_a_crash() {
+    let mut count = 0;
+    for meddle in 0..40 {
+        for step in (meddle..60).step_by(if is_long() { 1 } else { 3 }) {
+            let world = World::new();
+            let store = world.open();
+            put(&store, "a.md", "a\n").unwrap();
+            put(&store, "d/b.md", "b\n").unwrap();
+            drop(store);
+            let store = world.open();
+            let (at, is_written) = (world.file("a.md"), std::rc::Rc::new(std::cell::Cell::new(false)));
+            let written = std::rc::Rc::clone(&is_written);
+            crate::fail::interfere_after(meddle, move || {
+                if at.exists() {
+                    std::fs::write(at, "theirs\n").unwrap();
+                    written.set(true);
+                }
+            });
+            crate::fail::crash_after(step);
+            let change = std::panic::AssertUnwindSafe(|| {
+                carry_out(&store, |snapshot| Plan {
+                    edits: vec![Edit::remove(&path("a.md")), write(snapshot, "d/b.md", "a\n")],
+                    moves: vec![moved(snapshot, "a.md", "d/b.md")],
+                    replaced: [path("d/b.md")].into(),
+                    ..Plan::default()
+                });
+            });
+            let _ = std::panic::catch_unwind(change);
+            let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(store)));
+            crate::fail::was_left_alone();
+            crate::fail::survive();
+            let store = world.check(&["a.md"]);
+            if is_written.get() {
+                world.assert_not_lost(&store, b"theirs\n");
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 50, "{count}");
+}

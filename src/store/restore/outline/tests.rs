@@ -1,6 +1,9 @@
 //! Rows of what memories are to become, and what comes of it.
 
+use super::super::wish::State;
 use super::*;
+use crate::hash::Hash;
+use crate::id::VersionId;
 
 /// A world of files, each a memory but those whose names begin with a dot.
 #[derive(Default)]
