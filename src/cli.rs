@@ -10,12 +10,36 @@ use crate::store::Actor;
 use crate::tool;
 
 mod call;
+mod cat;
+mod check;
+mod diff;
+mod edit;
+mod export;
 mod fault;
+mod forget;
+mod grep;
+mod ids;
+mod import;
+mod init;
 mod lines;
+mod log;
+mod out;
+mod outlet;
+mod paths;
 mod pipe;
 mod place;
+mod prune;
+mod redact;
+mod restore;
+mod search;
+mod stats;
+mod tree;
+mod walk;
+mod when;
+mod words;
 
 use fault::Fault;
+use out::speak;
 use place::Place;
 
 /// The memory of an LLM agent, kept as plain files that a person can read, edit, diff and delete.
@@ -29,6 +53,50 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Make a store
+    #[command(after_help = INIT_EXAMPLES)]
+    Init(init::Args),
+    /// Show what is there: sizes, ages, and who changed it last
+    #[command(after_help = TREE_EXAMPLES)]
+    Tree(tree::Args),
+    /// Print a memory, as it is or as it was
+    #[command(after_help = CAT_EXAMPLES)]
+    Cat(cat::Args),
+    /// Print the lines that match a text
+    #[command(after_help = GREP_EXAMPLES)]
+    Grep(grep::Args),
+    /// Edit a memory in your editor, while agents may write to it
+    #[command(long_about = EDIT_ABOUT, after_help = EDIT_EXAMPLES)]
+    Edit(edit::Args),
+    /// Show what was changed, when and by whom, newest first
+    #[command(after_help = LOG_EXAMPLES)]
+    Log(log::Args),
+    /// Show what differs between versions of a memory
+    #[command(after_help = DIFF_EXAMPLES)]
+    Diff(diff::Args),
+    /// Put memories back to an earlier state
+    #[command(long_about = RESTORE_ABOUT, after_help = RESTORE_EXAMPLES)]
+    Restore(restore::Args),
+    /// Find out whether files and history agree
+    #[command(long_about = CHECK_ABOUT, after_help = CHECK_EXAMPLES)]
+    Check(check::Args),
+    /// Show figures of the store
+    Stats(stats::Args),
+    /// Write all memories to a tar archive
+    #[command(after_help = EXPORT_EXAMPLES)]
+    Export(export::Args),
+    /// Read files from a tar archive or a directory
+    #[command(long_about = IMPORT_ABOUT, after_help = IMPORT_EXAMPLES)]
+    Import(import::Args),
+    /// Erase what versions in the history held
+    #[command(long_about = REDACT_ABOUT, after_help = REDACT_EXAMPLES)]
+    Redact(redact::Args),
+    /// Remove old versions from the history
+    #[command(after_help = PRUNE_EXAMPLES)]
+    Prune(prune::Args),
+    /// Remove the whole store, and prove that it is gone
+    #[command(long_about = FORGET_ABOUT, after_help = FORGET_EXAMPLES)]
+    Forget(forget::Args),
     /// Answer calls of the memory tool, as a model makes them
     #[command(long_about = CALL_ABOUT, after_help = CALL_EXAMPLES)]
     Call {
@@ -74,27 +142,166 @@ enum Dialect {
 const LONG_ABOUT: &str = "\
 The memory of an LLM agent, kept as plain files that a person can read, edit, diff and delete.
 
-A store is a directory. The agent's files are in its `memories/`, and `memdir` answers the calls of the \
+A store is a directory. The agent's files are in its `memories/`, and `memdir call` answers the calls of the \
 `memory_20250818` tool on them: view, create, str_replace, insert, delete, rename. What is changed is kept in a \
-history in `.memdir/`, and an answered change survives a crash and a power cut.";
+history in `.memdir/`, and an answered change survives a crash and a power cut. The other commands are for people: they \
+show what agents wrote, and undo it.";
 
 const AFTER_HELP: &str = "\
 Which store:
-  --dir BASE, or --home HOME --store NAME (that is HOME/stores/NAME), else $MEMDIR_DIR, else ./memory
+  --dir BASE, or --home HOME --store NAME (that is HOME/stores/NAME), else $MEMDIR_DIR, else (but for `call` and \
+`init`) the nearest directory above that holds `.memdir`, else ./memory
 
 Examples:
+  memdir init
   memdir call '{\"command\":\"create\",\"path\":\"/memories/todo.md\",\"file_text\":\"- buy milk\\n\"}'
-  memdir call '{\"command\":\"view\",\"path\":\"/memories\"}'
   memdir call --dir ./memory < calls.jsonl
-  memdir tools --dialect openai
+  memdir tree
+  memdir log --since yesterday
+  memdir diff todo.md
+  memdir restore todo.md --before '2h ago'
+
+Paths: /memories/todo.md, or todo.md, or where the file is on disk.
+Times: 2026-11-30, '2026-11-30 10:00' (local time), 2026-11-30T10:00:00Z, today, 'yesterday 14:30', 30m, 2h, 3d, 1w.
 
 Environment:
   MEMDIR_DIR      the store, where no option names one
-  MEMDIR_ACTOR    who makes the changes, where --actor does not say so
+  MEMDIR_ACTOR    who makes the changes of `call`, where --actor does not say so
+  VISUAL, EDITOR  the editor of `edit`
+  NO_COLOR        no colours; a pipe gets none, either
 
 Settings: memdir.toml in the store, beside memories/; all of it is optional.
 
-Exit codes: 0 fine, 1 the call failed, 2 wrong usage.";
+Exit codes: 0 fine, 1 the command failed (`check`: something is wrong; `grep`: nothing matches), 2 wrong usage.";
+
+const INIT_EXAMPLES: &str = "\
+Examples:
+  memdir init
+  memdir init ~/agents/planner/memory";
+
+const TREE_EXAMPLES: &str = "\
+Columns: size, age of the last change, who made it. `outside` is what was written without memdir.
+
+Examples:
+  memdir tree
+  memdir tree projects -L 1";
+
+const CAT_EXAMPLES: &str = "\
+Examples:
+  memdir cat notes.md
+  memdir cat -n notes.md
+  memdir cat notes.md --version memver_01KBA3XJ2M8Q4T6V0W2Y4Z6A8C";
+
+const GREP_EXAMPLES: &str = "\
+Files that are no text are passed over. Exit code 1: nothing matches.
+
+Examples:
+  memdir grep 'Europe/Berlin'
+  memdir grep -i -C 2 deadline projects
+  memdir grep -E '20[0-9]{2}-[0-9]{2}' -l";
+
+const EDIT_ABOUT: &str = "\
+Edit a memory in your editor, while agents may write to it.
+
+$VISUAL, else $EDITOR, else vi gets a private copy. If the memory was changed meanwhile in other places, both edits are in \
+it afterwards. If they meet in the same lines, the memory stays as it is, both texts are shown, and yours is kept as a version \
+in the history. An editor that ends with another exit code than 0 changes nothing.";
+
+const EDIT_EXAMPLES: &str = "\
+Examples:
+  memdir edit notes.md
+  EDITOR='code --wait' memdir edit notes.md --reason 'wrong address'";
+
+const LOG_EXAMPLES: &str = "\
+Each change has a line with its id, its time and who made it; below it a line for each version: its id, what it did, its \
+size and its path.
+
+Examples:
+  memdir log
+  memdir log notes.md -n 5
+  memdir log --since yesterday --actor agents
+  memdir log projects --operation deleted --json";
+
+const DIFF_EXAMPLES: &str = "\
+Examples:
+  memdir diff notes.md                 what the last change did
+  memdir diff notes.md yesterday       what has changed since
+  memdir diff notes.md memver_01KBA3XJ2M8Q4T6V0W2Y4Z6A8C memver_01KBA3Y4N7R5S9V1W3X5Y7Z9AB";
+
+const RESTORE_ABOUT: &str = "\
+Put memories back to an earlier state: one to the content of a version, a file, a directory or the whole store to what it \
+was before a time, or all that one change did to what it was before.
+
+A restore is a change of its own: nothing leaves the history, and it can be undone by its id. Deleted files come back. Where \
+another memory is in the way, nothing is done without --overwrite.";
+
+const RESTORE_EXAMPLES: &str = "\
+Examples:
+  memdir restore notes.md --to memver_01KBA3XJ2M8Q4T6V0W2Y4Z6A8C
+  memdir restore projects --before 'yesterday 14:30' --dry-run
+  memdir restore --before 2h
+  memdir restore --change memchg_01KBA3XJ2M8Q4T6V0W2Y4Z6A8C";
+
+const CHECK_ABOUT: &str = "\
+Find out whether files and history agree.
+
+Takes what others did to the files into the history, compares every file with its last version, and verifies the chain of \
+versions, their contents and the database. For each thing that is wrong it says what to do. Exit code 1: something is wrong.
+
+The chain proves nothing against somebody who can write the store: keep its end elsewhere (--print-head), and compare \
+(--expect-head).";
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  memdir check
+  memdir check --fix
+  memdir check --print-head > ~/memory.head
+  memdir check --expect-head $(cat ~/memory.head)";
+
+const EXPORT_EXAMPLES: &str = "\
+Examples:
+  memdir export --output memory.tar
+  memdir export --history --output - | zstd > memory.tar.zst";
+
+const IMPORT_ABOUT: &str = "\
+Read files from a tar archive or a directory.
+
+Nothing is changed unless all of it may be imported: links, absolute names, names that lead outside, and more than the limits \
+allow are refused. Memories that are there already stay as they are, and are reported, unless --overwrite is given. The \
+store is made if it is missing.";
+
+const IMPORT_EXAMPLES: &str = "\
+Examples:
+  memdir import memory.tar
+  memdir import ~/old-notes --into notes
+  zstd -d < memory.tar.zst | memdir import - --overwrite";
+
+const REDACT_ABOUT: &str = "\
+Erase what versions in the history held, for good.
+
+Content and path are gone from the history; that there was such a version stays, and the chain stays whole. What a memory \
+holds now cannot be redacted: edit or delete it first. The content stays where other versions have it, too.";
+
+const REDACT_EXAMPLES: &str = "\
+Examples:
+  memdir redact memver_01KBA3XJ2M8Q4T6V0W2Y4Z6A8C";
+
+const PRUNE_EXAMPLES: &str = "\
+Examples:
+  memdir prune --history --dry-run
+  memdir prune --history --keep-age 90d --keep-versions 50";
+
+const FORGET_ABOUT: &str = "\
+Remove the whole store: all memories, their whole history, everything but `memdir.toml`. It cannot be undone.
+
+On a terminal the name of the store's directory has to be typed, elsewhere --yes is needed. Afterwards another process \
+searches every byte that is left for pieces of what was there. The receipt says what went, what was searched, and what is out \
+of reach.";
+
+const FORGET_EXAMPLES: &str = "\
+Examples:
+  memdir forget --all
+  memdir forget --all --yes --receipt receipt.json";
 
 const CALL_ABOUT: &str = "\
 Answer calls of the memory tool, as a model makes them.
@@ -116,15 +323,35 @@ Examples:
 pub fn main() -> ExitCode {
     // What is made is private, and never closed to its owner; modes from the settings are given after the fact.
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
-    let done = match Cli::try_parse() {
-        Ok(cli) => run(cli.command),
-        Err(wrong) => explain(&wrong),
+    #[allow(clippy::disallowed_methods, reason = "the arguments are read here and nowhere else")]
+    let arguments: Vec<_> = env::args_os().collect();
+    let done = match search::asked(&arguments) {
+        Some(base) => speak(|out| search::run(base, out)),
+        None => match Cli::try_parse_from(arguments) {
+            Ok(cli) => run(cli.command),
+            Err(wrong) => explain(&wrong),
+        },
     };
     done.unwrap_or_else(Fault::report)
 }
 
 fn run(command: Command) -> Result<ExitCode, Fault> {
     match command {
+        Command::Init(args) => speak(|out| init::run(&args, out)),
+        Command::Tree(args) => speak(|out| tree::run(&args, out)),
+        Command::Cat(args) => speak(|out| cat::run(&args, out)),
+        Command::Grep(args) => speak(|out| grep::run(&args, out)),
+        Command::Edit(args) => speak(|out| edit::run(&args, out)),
+        Command::Log(args) => speak(|out| log::run(&args, out)),
+        Command::Diff(args) => speak(|out| diff::run(&args, out)),
+        Command::Restore(args) => speak(|out| restore::run(&args, out)),
+        Command::Check(args) => speak(|out| check::run(&args, out)),
+        Command::Stats(args) => speak(|out| stats::run(&args, out)),
+        Command::Export(args) => speak(|out| export::run(&args, out)),
+        Command::Import(args) => speak(|out| import::run(&args, out)),
+        Command::Redact(args) => speak(|out| redact::run(&args, out)),
+        Command::Prune(args) => speak(|out| prune::run(&args, out)),
+        Command::Forget(args) => speak(|out| forget::run(&args, out)),
         Command::Call { place, actor, json } => {
             let base = place.base(variable("MEMDIR_DIR")?)?;
             let actor = match actor {

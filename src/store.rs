@@ -232,6 +232,32 @@ impl Store {
         }
     }
 
+    /// What stands at a path. Locks as [`Store::read`] does.
+    ///
+    /// # Errors
+    /// [`Error::Read`] when the disk refuses.
+    pub fn look(&self, path: &MemoryPath) -> Result<Look> {
+        self.inner.mend();
+        self.inner.core.base.sandbox.look(path)
+    }
+
+    /// Calls `each` with what is visible in a directory itself, sorted by the bytes of the names, until it breaks off. What
+    /// is in its directories is not looked at: they have no size. Otherwise as [`Store::list`].
+    ///
+    /// # Errors
+    /// [`Error::Read`] when the disk refuses.
+    pub fn each_entry(
+        &self,
+        path: &MemoryPath,
+        each: &mut dyn FnMut(Entry) -> ControlFlow<()>,
+    ) -> Result<Result<(), Look>> {
+        self.inner.mend();
+        match self.inner.core.base.sandbox.each_entry(path, each)? {
+            Err(Look::Missing) if path.is_root() => Ok(Ok(())),
+            visited => Ok(visited),
+        }
+    }
+
     /// Decides and makes one change: durable when this returns `Ok`.
     ///
     /// `decide` runs inside the lock, perhaps on another thread and perhaps more than once; it reads through the

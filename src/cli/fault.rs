@@ -4,7 +4,7 @@ use std::error::Error as _;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use crate::error::{Error, Trouble};
+use crate::error::{Error, NoContent, Trouble};
 
 /// The exit code when a call or a check failed.
 pub(super) const FAILED: u8 = 1;
@@ -17,21 +17,36 @@ pub(super) struct Fault {
     what: String,
     hint: Option<String>,
     code: u8,
+    is_no_store: bool,
 }
 
 impl Fault {
     /// The work failed.
     pub(super) fn failed(what: impl Into<String>) -> Self {
-        Self { what: what.into(), hint: None, code: FAILED }
+        Self { what: what.into(), hint: None, code: FAILED, is_no_store: false }
     }
 
     /// The command was used wrongly.
     pub(super) fn usage(what: impl Into<String>) -> Self {
-        Self { what: what.into(), hint: None, code: USAGE }
+        Self { what: what.into(), hint: None, code: USAGE, is_no_store: false }
     }
 
     pub(super) fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
+    }
+
+    /// Says one more thing to the person, after the hint that there is already.
+    pub(super) fn and(self, more: impl std::fmt::Display) -> Self {
+        let hint = match &self.hint {
+            Some(hint) => format!("{hint}\nhint: {more}"),
+            None => more.to_string(),
+        };
+        self.hint(hint)
+    }
+
+    /// Whether there is no store where one was to be read.
+    pub(super) fn is_no_store(&self) -> bool {
+        self.is_no_store
     }
 
     /// Tells the person on standard error; the exit code to end with.
@@ -65,23 +80,44 @@ impl From<Error> for Fault {
             let source = error.source().map(|source| format!(": {source}")).unwrap_or_default();
             what = format!("{what} ({doing}{source})");
         }
-        Self { what, hint: hint(&error).map(str::to_owned), code: FAILED }
+        let is_no_store = matches!(error, Error::NoStore { .. });
+        Self { what, hint: hint(&error), code: FAILED, is_no_store }
     }
 }
 
 /// What the person can do about it.
-fn hint(error: &Error) -> Option<&'static str> {
-    Some(match error {
+fn hint(error: &Error) -> Option<String> {
+    let text = match error {
         Error::Settings { .. } => {
             "`memdir.toml` lies in the store beside `memories`; all its keys are optional"
         }
-        Error::NoStore { .. } => "check the path; `memdir call` makes a store where there is none",
+        Error::NoStore { .. } => "name one with --dir or $MEMDIR_DIR, or make one with `memdir init`",
         Error::NewerJournal { .. } => "use the memdir that wrote this store, or a newer one",
         Error::Busy { .. } => "wait until that process is done, or set a longer `lock_wait` in `memdir.toml`",
         Error::Unknown { .. } => "run the command again: opening the store settles it",
-        Error::Write { why, .. } | Error::Read { why, .. } => return remedy(*why),
+        Error::Hidden { .. } => "set `hidden = \"allow\"` in `memdir.toml` to change hidden names",
+        Error::ReadOnly { .. } => "it is in `read_only` of `memdir.toml`; an editor can change it",
+        Error::TooLarge { .. } => "`file_limit` in `memdir.toml` sets the limit",
+        Error::NotText { .. } => "`memdir cat` gives its bytes, and any program may change the file itself",
+        Error::NoVersion { .. } => {
+            "`memdir log` lists the versions, each with its id; retention may have taken this one"
+        }
+        Error::NoChange { .. } => {
+            "`memdir log` lists the changes, each with its id; retention may have taken this one"
+        }
+        Error::NoContent { why: NoContent::NotKept, .. } => {
+            "what could be kept of such files is in `.memdir/kept`"
+        }
+        Error::NoContent { .. } => "`memdir log PATH` lists the versions; take the one before",
+        Error::IsHead { path, .. } => {
+            return Some(format!("edit or delete {path} first; then this version can be redacted"));
+        }
+        Error::Taken { .. } => "with --overwrite that memory is replaced; it stays in the history",
+        Error::TooEarly { .. } => "take a later time; `memdir log PATH` shows how far back the history goes",
+        Error::Write { why, .. } | Error::Read { why, .. } => return remedy(*why).map(str::to_owned),
         _ => return None,
-    })
+    };
+    Some(text.to_owned())
 }
 
 fn remedy(trouble: Trouble) -> Option<&'static str> {

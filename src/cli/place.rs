@@ -1,16 +1,55 @@
 //! Which store a command is about.
 
+use std::env;
+use std::io::{IsTerminal, stderr};
+use std::path::{Path, PathBuf};
+
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::fault::Fault;
+use super::fault::{Fault, complain};
+use super::paths::{Whereabouts, flat};
+use super::variable;
+use crate::path::MemoryPath;
+use crate::store::{Actor, Store};
 
 /// The store when nothing names one.
 const DEFAULT: &str = "memory";
+/// The directory that a store is told by.
+const ROOM: &str = ".memdir";
+/// As many files are looked at before the first line of the history is shown.
+const QUICK_FILES: u64 = 2000;
+
+/// What all commands for people take.
+#[derive(Debug, clap::Args)]
+pub(super) struct Common {
+    #[command(flatten)]
+    place: Place,
+    /// Print JSON: one object, or one object a line
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// A store that a person's command works on.
+pub(super) struct Opened {
+    pub(super) store: Store,
+    /// The base directory, as it was named.
+    pub(super) base: Utf8PathBuf,
+    /// What names the store in a command that the person is told to run: nothing, or options with a space before them.
+    pub(super) options: String,
+    here: PathBuf,
+}
+
+/// Whether a missing store is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Missing {
+    Make,
+    Refuse,
+}
 
 /// The options that name a store.
 #[derive(Debug, clap::Args)]
 pub(super) struct Place {
-    /// The store: the directory that holds `memories/` [default: $MEMDIR_DIR, else ./memory]
+    /// The store: the directory that holds `memories/` [default: see `memdir --help`]
     #[arg(long, value_name = "BASE", value_parser = directory, conflicts_with = "home")]
     dir: Option<Utf8PathBuf>,
     /// A directory of many stores; --store names one of them
@@ -21,19 +60,142 @@ pub(super) struct Place {
     store: Option<String>,
 }
 
+impl Common {
+    /// Opens the store that is named, else the nearest one around the working directory.
+    pub(super) fn open(&self, missing: Missing) -> Result<Opened, Fault> {
+        let here = here()?;
+        let named = self.place.named(variable("MEMDIR_DIR")?);
+        let base = named.or_else(|| nearest(&here)).unwrap_or_else(|| DEFAULT.into());
+        self.place.open_at(base, here, missing)
+    }
+
+    /// Opens the store that is named, else the one in `dir`; the directories above do not count. None where it is missing
+    /// and not to be made.
+    pub(super) fn open_here(
+        &self,
+        dir: Option<&Utf8Path>,
+        missing: Missing,
+    ) -> Result<Option<Opened>, Fault> {
+        let named = self.place.named(variable("MEMDIR_DIR")?);
+        let base = dir.map(Utf8Path::to_owned).or(named).unwrap_or_else(|| DEFAULT.into());
+        match self.place.open_at(base, here()?, missing) {
+            Err(fault) if fault.is_no_store() => Ok(None),
+            done => done.map(Some),
+        }
+    }
+}
+
 impl Place {
     /// The base directory of the store, `MEMDIR_DIR` being `variable`.
-    pub(super) fn base(self, variable: Option<String>) -> Result<Utf8PathBuf, Fault> {
-        let base = match self {
-            Self { dir: Some(dir), .. } => dir,
-            Self { home: Some(home), store: Some(store), .. } => home.join("stores").join(store),
-            _ => variable.unwrap_or_else(|| DEFAULT.to_owned()).into(),
-        };
-        match store_around(&base) {
-            Some(right) => Err(Fault::usage(format!("`{base}` is the inside of a store"))
-                .hint(format!("the store is `{right}`: --dir {right}"))),
-            None => Ok(base),
+    pub(super) fn base(&self, variable: Option<String>) -> Result<Utf8PathBuf, Fault> {
+        outside_of_memories(self.named(variable).unwrap_or_else(|| DEFAULT.into()))
+    }
+
+    fn named(&self, variable: Option<String>) -> Option<Utf8PathBuf> {
+        match self {
+            Self { dir: Some(dir), .. } => Some(dir.clone()),
+            Self { home: Some(home), store: Some(store), .. } => Some(home.join("stores").join(store)),
+            _ => variable.map(Into::into),
         }
+    }
+
+    fn open_at(&self, base: Utf8PathBuf, here: PathBuf, missing: Missing) -> Result<Opened, Fault> {
+        let base = outside_of_memories(base)?;
+        let builder = Store::builder(&base).actor(Actor::User(login())).create(missing == Missing::Make);
+        Ok(Opened { store: builder.open()?, options: self.options(), base, here })
+    }
+
+    /// The options as they were given.
+    fn options(&self) -> String {
+        let option = |name: &str, value: &str| format!(" --{name} {}", quoted(value));
+        match self {
+            Self { dir: Some(dir), .. } => option("dir", dir.as_str()),
+            Self { home: Some(home), store: Some(store), .. } => {
+                option("home", home.as_str()) + &option("store", store)
+            }
+            _ => String::new(),
+        }
+    }
+}
+
+impl Opened {
+    /// Reads a path of a memory as a person gave it.
+    pub(super) fn path(&self, text: &str) -> Result<MemoryPath, Fault> {
+        let is_there = |path: &Path| {
+            #[allow(
+                clippy::disallowed_methods,
+                reason = "it only tells how the text is meant; nothing is opened by it"
+            )]
+            path.symlink_metadata().is_ok()
+        };
+        Whereabouts::new(self.here.clone(), self.base.as_std_path()).read(text, is_there)
+    }
+
+    /// As [`Opened::path`]; without a text it is the root.
+    pub(super) fn path_or_root(&self, text: Option<&str>) -> Result<MemoryPath, Fault> {
+        text.map_or(Ok(MemoryPath::ROOT), |text| self.path(text))
+    }
+
+    /// Takes what others did to the files into the history before it is shown, as far as that is quick. Where it fails,
+    /// the history is shown as it is.
+    pub(super) fn take_in(&self, path: &MemoryPath) {
+        match self.store.absorb_if_few(path, QUICK_FILES) {
+            Ok(Some(_)) => {}
+            Ok(None) if !stderr().is_terminal() => {}
+            Ok(None) => {
+                complain("Too many files to look at each: `memdir check` takes in what others did to them.");
+            }
+            Err(error) => Fault::from(error).and("what others did to the files may be missing here").warn(),
+        }
+    }
+
+    /// The base directory without `.` and `..`.
+    pub(super) fn absolute(&self) -> PathBuf {
+        flat(&self.here.join(&self.base))
+    }
+
+    /// Tells what went wrong beside the work.
+    pub(super) fn warn(&self) {
+        if let Some(warning) = self.store.take_warning() {
+            Fault::from(warning).warn();
+        }
+    }
+}
+
+/// The working directory.
+fn here() -> Result<PathBuf, Fault> {
+    #[allow(clippy::disallowed_methods, reason = "the environment is read here and passed on")]
+    env::current_dir().map_err(|error| Fault::failed(format!("cannot tell the working directory: {error}")))
+}
+
+/// The nearest directory at or above `here` that holds a store, as it is named from there.
+fn nearest(here: &Path) -> Option<Utf8PathBuf> {
+    let up = here.ancestors().position(|dir| dir.join(ROOM).is_dir())?;
+    Some(if up == 0 { ".".into() } else { vec![".."; up].join("/").into() })
+}
+
+/// The login name of whoever runs the command, else the number of the user.
+fn login() -> String {
+    let name = |variable_name: &str| variable(variable_name).ok().flatten();
+    name("USER").or_else(|| name("LOGNAME")).unwrap_or_else(|| rustix::process::getuid().as_raw().to_string())
+}
+
+/// A value as a shell takes it for one word.
+pub(super) fn quoted(value: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+:,@%=".contains(c);
+    if !value.is_empty() && value.chars().all(is_plain) {
+        value.to_owned()
+    } else {
+        format!("'{}'", value.replace('\'', r"'\''"))
+    }
+}
+
+/// Refuses the inside of a store, and names the right directory.
+fn outside_of_memories(base: Utf8PathBuf) -> Result<Utf8PathBuf, Fault> {
+    match store_around(&base) {
+        Some(right) => Err(Fault::usage(format!("`{base}` is the inside of a store"))
+            .hint(format!("the store is `{right}`: --dir {right}"))),
+        None => Ok(base),
     }
 }
 
@@ -98,6 +260,15 @@ mod tests {
                     .hint(format!("the store is `{base}`: --dir {base}"))
             );
         }
+    }
+
+    #[test]
+    fn options_are_shown_as_a_shell_takes_them() {
+        assert_eq!(place(None, None).options(), "");
+        assert_eq!(place(Some("./memory"), None).options(), " --dir ./memory");
+        assert_eq!(place(Some("my memory"), None).options(), " --dir 'my memory'");
+        assert_eq!(place(Some("it's"), None).options(), r" --dir 'it'\''s'");
+        assert_eq!(place(None, Some(("h", "s"))).options(), " --home h --store s");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Listings and extents: whole directories looked at by handle, each level opened from the handle above it.
 
 use std::ffi::CString;
+use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::FileType;
@@ -18,6 +19,40 @@ const LEVELS: usize = 128;
 /// What is visible in a directory, `depth` levels deep; what lies below those is only summed.
 pub(super) fn list(dir: BorrowedFd<'_>, home: Mount, depth: usize) -> io::Result<Listing> {
     list_level(dir, home, depth, LEVELS)
+}
+
+/// Calls `visit` with what is visible in a directory itself, sorted by the bytes of the names, until it breaks off. Each is
+/// looked at when its turn comes, and directories, which are not looked into, have no size.
+pub(super) fn each_entry(
+    dir: BorrowedFd<'_>,
+    home: Mount,
+    visit: &mut dyn FnMut(Entry) -> ControlFlow<()>,
+) -> io::Result<()> {
+    let mut names: Vec<CString> = Vec::new();
+    each(dir, |name, file_type| {
+        let is_shown = name.to_str().is_ok_and(|text| !text.starts_with('.') && text != "node_modules");
+        if is_shown && matches!(file_type, FileType::RegularFile | FileType::Directory | FileType::Unknown) {
+            names.push(name.to_owned());
+        }
+        Ok(())
+    })?;
+    names.sort_unstable();
+    for name in names {
+        let seen = match stat::at(dir, &name) {
+            Err(Errno::NOENT) => continue,
+            seen => seen?,
+        };
+        let (is_dir, size) = match seen.kind {
+            Kind::Directory => (true, 0),
+            Kind::File => (false, seen.stamp.size),
+            Kind::Link | Kind::Special => continue,
+        };
+        let name = name.into_string().expect("only UTF-8 names are kept");
+        if seen.is_on(home) && visit(Entry { name, is_dir, size, children: Vec::new() }).is_break() {
+            break;
+        }
+    }
+    Ok(())
 }
 
 fn list_level(dir: BorrowedFd<'_>, home: Mount, depth: usize, levels: usize) -> io::Result<Listing> {

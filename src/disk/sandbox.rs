@@ -16,7 +16,7 @@ use rustix::io;
 use super::room::MEMORIES;
 use super::stat::{self, Kind, Mount, Stamp};
 use super::walk::{self, Walked};
-use super::{Extent, Found, Listing, Look, list, names};
+use super::{Entry, Extent, Found, Listing, Look, list, names};
 use crate::error::{Error, Result};
 use crate::hash::{Hash, Hasher};
 use crate::path::MemoryPath;
@@ -284,6 +284,20 @@ impl Sandbox {
         match self.open_dir(path)? {
             Ok(dir) => list::extent(dir.as_fd(), self.home).map_err(|e| failed("measure", path, e)),
             Err(_) => Ok(Extent::default()),
+        }
+    }
+
+    /// Calls `visit` with what is visible in a directory itself, sorted, until it breaks off; directories have no size.
+    pub(crate) fn each_entry(
+        &self,
+        path: &MemoryPath,
+        visit: &mut dyn FnMut(Entry) -> ControlFlow<()>,
+    ) -> Looked<()> {
+        match self.open_dir(path)? {
+            Ok(dir) => {
+                Ok(Ok(list::each_entry(dir.as_fd(), self.home, visit).map_err(|e| failed("list", path, e))?))
+            }
+            Err(look) => Ok(Err(look)),
         }
     }
 

@@ -58,6 +58,20 @@ fn wrong_usage_is_exit_code_2_and_makes_nothing() {
         "$MEMDIR call --actor '' '{}'",
         "$MEMDIR tools --dialect klingon",
         "MEMDIR_DIR=$(printf '\\377') $MEMDIR call '{}'",
+        "MEMDIR_DIR=$(printf '\\377') $MEMDIR tree",
+        "$MEMDIR init ''",
+        "$MEMDIR init a --dir b",
+        "$MEMDIR cat",
+        "$MEMDIR cat a.md --version 1",
+        "$MEMDIR log --since 03/04/2026",
+        "$MEMDIR restore",
+        "$MEMDIR restore --to memver_01ARZ3NDEKTSV4RRFFQ69G5FAV",
+        "$MEMDIR restore --before now --change memchg_01ARZ3NDEKTSV4RRFFQ69G5FAV",
+        "$MEMDIR check --expect-head 00",
+        "$MEMDIR prune",
+        "$MEMDIR export",
+        "$MEMDIR forget",
+        "$MEMDIR redact",
     ];
     for line in cases {
         let done = shell(dir.path(), line);
@@ -73,12 +87,17 @@ fn completions_and_manual_are_printed() {
     for name in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let done = feed(&mut memdir(dir.path(), ["completions", name]), "");
         assert_eq!(done.code, Some(0), "{name}");
-        assert!(done.out.contains("memdir"), "{name}");
+        assert!(done.out.contains("memdir") && !done.out.contains("__search"), "{name}");
     }
     let manual = feed(&mut memdir(dir.path(), ["man"]), "");
     assert_eq!(manual.code, Some(0));
     assert!(
         manual.out.contains(".TH memdir 1") && manual.out.contains(".TH memdir-call 1"),
+        "{}",
+        manual.out
+    );
+    assert!(
+        manual.out.contains(".TH memdir-restore 1") && !manual.out.contains("__search"),
         "{}",
         manual.out
     );

@@ -48,6 +48,7 @@ const FOREIGN: &[(&str, &[&str])] = &[
     ("anstream", &["cli"]),
     ("anstyle", &["cli"]),
     ("indicatif", &["cli"]),
+    ("signal_hook", &["cli"]),
     ("toml", &["store"]),
     ("tar", &["home"]),
     ("regex", &["text"]),

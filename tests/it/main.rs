@@ -14,6 +14,10 @@ mod import;
 mod kill;
 mod model;
 #[cfg(feature = "cli")]
+mod people;
+#[cfg(feature = "cli")]
 mod process;
 #[cfg(feature = "cli")]
 mod readme;
+#[cfg(feature = "cli")]
+mod transcripts;

@@ -1,6 +1,7 @@
 //! What every obstacle looks like, the same through both back ends.
 
 use std::fs;
+use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
@@ -224,6 +225,27 @@ fn a_listing_shows_and_sums_what_is_visible() {
         assert_eq!(deepest.entries[0].children[0].name, "g.md");
         assert_eq!(sandbox.list(&path("dir"), 0).unwrap().unwrap(), Listing { size: 3, entries: vec![] });
         assert_eq!(sandbox.list(&path("dir/node_modules"), 1).unwrap().unwrap().size, 1);
+    });
+}
+
+#[test]
+fn the_entries_of_a_directory_are_those_of_a_listing_but_for_the_sizes_of_directories() {
+    each_backend(|sandbox, _| {
+        let entries = |p: &MemoryPath, most: usize| {
+            let mut entries = Vec::new();
+            let visited = sandbox.each_entry(p, &mut |entry| {
+                entries.push(entry);
+                if entries.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            });
+            visited.unwrap().map(|()| entries)
+        };
+        let mut listed = sandbox.list(&MemoryPath::ROOT, 1).unwrap().unwrap().entries;
+        assert!(listed.iter().any(|entry| entry.is_dir && entry.size > 0), "{listed:?}");
+        listed.iter_mut().filter(|entry| entry.is_dir).for_each(|entry| entry.size = 0);
+        assert_eq!(entries(&MemoryPath::ROOT, usize::MAX), Ok(listed.clone()));
+        assert_eq!(entries(&MemoryPath::ROOT, 1), Ok(listed[..1].to_vec()));
+        assert_eq!(entries(&path("f.md"), 1), Err(Look::File { size: 5 }));
+        assert_eq!(entries(&path("no"), 1), Err(Look::Missing));
     });
 }
 

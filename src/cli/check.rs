@@ -1,0 +1,185 @@
+//! `memdir check`: whether files and history agree.
+
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::{Value, json};
+
+use super::fault::{self, FAILED, Fault};
+use super::out::{self, Out};
+use super::place::{Common, Missing};
+use super::words::many;
+use crate::hash::Hash;
+use crate::path;
+use crate::store::{Check, Finding, Progress, Report};
+use crate::version::Version;
+
+/// What is over within this time needs no progress bar.
+const QUICK: Duration = Duration::from_secs(1);
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Mend what is safe to mend
+    #[arg(long)]
+    fix: bool,
+    /// Print only the end of the history's chain, to keep elsewhere; what is amiss goes to standard error
+    #[arg(long, conflicts_with = "json")]
+    print_head: bool,
+    /// The end that the chain must have had at some time, as --print-head printed it
+    #[arg(long, value_name = "HEAD", value_parser = head)]
+    expect_head: Option<Hash>,
+    #[command(flatten)]
+    common: Common,
+}
+
+pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
+    let opened = args.common.open(Missing::Refuse)?;
+    let check = Check { fix: args.fix, expected_head: args.expect_head };
+    let mut bar = Bar::new();
+    let report = opened.store.check(&check, &mut |progress| bar.show(progress))?;
+    bar.end();
+    opened.warn();
+    if args.print_head {
+        for finding in &report.findings {
+            fault::complain(&plain(finding));
+        }
+        _ = out.line(report.head);
+    } else if args.common.json {
+        _ = out.json(&object(&report));
+    } else {
+        tell(&report, args.fix, out);
+    }
+    Ok(if report.is_sound() { 0 } else { FAILED })
+}
+
+fn tell(report: &Report, is_fixing: bool, out: &mut Out) {
+    for version in &report.absorbed.versions {
+        let path = version.path.as_ref().map(ToString::to_string).unwrap_or_default();
+        let line = format!(
+            "{:<8}  {}  by somebody outside; it is in the history now",
+            version.operation.as_str(),
+            path::escape(&path)
+        );
+        if out.line(line).is_break() {
+            return;
+        }
+    }
+    for finding in &report.findings {
+        let (word, style) = word(finding);
+        let place = path::escape(&finding.place);
+        _ = out.line(format_args!("{:<8}  {place}: {}", out.paint(style, word), finding.problem));
+        if !finding.is_fixed && out.line(format_args!("          {}", finding.remedy)).is_break() {
+            return;
+        }
+    }
+    let wrong = report.findings.iter().filter(|finding| finding.is_wrong && !finding.is_fixed).count();
+    let verdict = match wrong {
+        0 => out.paint(out::GOOD, "files and history agree".to_owned()),
+        1 => out.paint(out::BAD, "1 thing is wrong".to_owned()),
+        _ => out.paint(out::BAD, format!("{wrong} things are wrong")),
+    };
+    _ = out.line(format_args!(
+        "{}, {}: {verdict}",
+        many(report.files, "file"),
+        many(report.versions, "version")
+    ));
+    if wrong > 0 && !is_fixing {
+        _ = out.line("`memdir check --fix` mends what is safe to mend.");
+    }
+}
+
+fn word(finding: &Finding) -> (&'static str, anstyle::Style) {
+    match (finding.is_fixed, finding.is_wrong) {
+        (true, _) => ("mended", out::GOOD),
+        (false, true) => ("wrong", out::BAD),
+        (false, false) => ("note", out::ODD),
+    }
+}
+
+fn plain(finding: &Finding) -> String {
+    let Finding { problem, remedy, .. } = finding;
+    format!("{}: {}: {problem}; {remedy}", word(finding).0, path::escape(&finding.place))
+}
+
+fn object(report: &Report) -> Value {
+    let finding = |finding: &Finding| {
+        json!({
+            "kind": finding.kind,
+            "is_wrong": finding.is_wrong,
+            "is_fixed": finding.is_fixed,
+            "place": finding.place,
+            "problem": finding.problem,
+            "remedy": finding.remedy,
+        })
+    };
+    let absorbed: &[Version] = &report.absorbed.versions;
+    json!({
+        "is_sound": report.is_sound(),
+        "files": report.files,
+        "versions": report.versions,
+        "head": report.head.to_string(),
+        "findings": report.findings.iter().map(finding).collect::<Vec<_>>(),
+        "absorbed": absorbed,
+    })
+}
+
+/// Reads the end of a chain as `--print-head` prints it.
+fn head(text: &str) -> Result<Hash, &'static str> {
+    let wrong = "it is 64 hexadecimal digits, as `memdir check --print-head` prints them";
+    let text = text.trim();
+    if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Err(wrong);
+    }
+    let mut bytes = [0; 32];
+    for (at, byte) in bytes.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).map_err(|_| wrong)?;
+    }
+    Ok(Hash(bytes))
+}
+
+/// A progress bar on standard error, where that is a terminal and the work takes a while.
+struct Bar {
+    begun: Instant,
+    bar: Option<ProgressBar>,
+}
+
+impl Bar {
+    fn new() -> Self {
+        Self { begun: Instant::now(), bar: None }
+    }
+
+    fn show(&mut self, progress: Progress) {
+        if self.begun.elapsed() < QUICK {
+            return;
+        }
+        let bar = self.bar.get_or_insert_with(|| {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            let style = ProgressStyle::with_template("{wide_bar} {human_pos}/{human_len} {msg}");
+            bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+        });
+        bar.set_length(progress.total.unwrap_or(progress.done));
+        bar.set_message(progress.what);
+        bar.set_position(progress.done);
+    }
+
+    fn end(self) {
+        if let Some(bar) = self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_is_read_as_it_is_printed() {
+        let hash = Hash::of(b"x");
+        assert_eq!(head(&hash.to_string()), Ok(hash));
+        assert_eq!(head(&format!("{hash}\n")), Ok(hash));
+        for text in ["", "12", &"g".repeat(64), &"ä".repeat(32)] {
+            assert!(head(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! `memdir edit`: a memory in the person's editor, while agents may write to it.
+
+use std::path::Path;
+use std::process::{Command, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::json;
+use signal_hook::consts::{SIGINT, SIGQUIT};
+
+use super::fault::{FAILED, Fault};
+use super::out::{self, Out};
+use super::paths::no_file;
+use super::place::{Common, Missing, Opened};
+use super::variable;
+use crate::home::{Draft, Edited};
+use crate::id::VersionId;
+use crate::path::MemoryPath;
+use crate::store::Look;
+
+/// What a shell ends with when there is no such command.
+const NOT_FOUND: i32 = 127;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The memory; one that is not there yet is made
+    path: String,
+    /// Why, for the history
+    #[arg(long, value_name = "TEXT", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    reason: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
+    let mut opened = args.common.open(Missing::Refuse)?;
+    if let Some(reason) = &args.reason {
+        opened.store = opened.store.with_reason(reason);
+    }
+    let path = opened.path(&args.path)?;
+    opened.store.admit(&path)?;
+    if opened.store.look(&path)? == Look::Directory {
+        return Err(no_file(&path, Look::Directory));
+    }
+    let editor = editor()?;
+    let draft = Draft::begin(&opened.store, &path)?;
+    let ended = {
+        let _patience = Patience::begin();
+        start(&editor, draft.file())
+    };
+    let is_missing = ended.as_ref().map_or(true, |status| status.code() == Some(NOT_FOUND));
+    let why = match ended {
+        Err(error) => Some(format!("cannot start the editor `{editor}`: {error}")),
+        Ok(status) if !status.success() => Some(format!("the editor `{editor}` {}", outcome(status))),
+        Ok(_) if !is_there(draft.file()) => Some(format!("the editor `{editor}` left no file")),
+        Ok(_) => None,
+    };
+    if let Some(why) = why {
+        let fault = Fault::failed(format!("{why}; `{path}` stays as it is"));
+        let hint =
+            is_missing.then(|| "$VISUAL, else $EDITOR, names the editor".to_owned()).or(give_up(draft));
+        return Err(match hint {
+            Some(hint) => fault.hint(hint),
+            None => fault,
+        });
+    }
+    let copy = draft.file().to_owned();
+    let edited = draft
+        .finish()
+        .map_err(|error| Fault::from(error).and(format!("what you wrote is in {}", copy.display())))?;
+    opened.warn();
+    Ok(tell(&opened, &path, &edited, args.common.json, out))
+}
+
+/// Leaves the memory as it is; where the copy was changed all the same, it is kept, and that is said.
+fn give_up(draft: Draft) -> Option<String> {
+    if matches!(draft.is_changed(), Ok(false)) {
+        // Nothing is written by that, and the copy goes.
+        let _ = draft.finish();
+        return None;
+    }
+    is_there(draft.file()).then(|| format!("what you wrote is in {}", draft.keep().display()))
+}
+
+fn is_there(file: &Path) -> bool {
+    file.symlink_metadata().is_ok()
+}
+
+/// The person's editor, as the environment names it.
+fn editor() -> Result<String, Fault> {
+    let named = variable("VISUAL")?.or(variable("EDITOR")?);
+    Ok(named.unwrap_or_else(|| "vi".to_owned()))
+}
+
+/// Runs the editor as a shell understands it, so that it may have options, and waits until it ends. The shell waits on
+/// after a Ctrl-C, too: that is for the editor.
+fn start(editor: &str, file: &Path) -> std::io::Result<ExitStatus> {
+    let script = format!("trap : INT QUIT; {editor} \"$@\"");
+    Command::new("sh").arg("-c").arg(script).arg("sh").arg(file).status()
+}
+
+/// While it lives, a Ctrl-C is left to the editor.
+struct Patience(Arc<AtomicBool>);
+
+impl Patience {
+    fn begin() -> Self {
+        let is_over = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGQUIT] {
+            // Where that fails, a Ctrl-C ends the command as any other; the copy stays.
+            let _ = signal_hook::flag::register_conditional_default(signal, Arc::clone(&is_over));
+        }
+        Self(is_over)
+    }
+}
+
+impl Drop for Patience {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn outcome(status: ExitStatus) -> String {
+    match status.code() {
+        Some(NOT_FOUND) => "was not found".to_owned(),
+        Some(code) => format!("ended with exit code {code}"),
+        None => "was killed".to_owned(),
+    }
+}
+
+fn tell(opened: &Opened, path: &MemoryPath, edited: &Edited, json: bool, out: &mut Out) -> u8 {
+    let (result, words) = match edited {
+        Edited::Unchanged => ("unchanged", format!("{path} is as it was.")),
+        Edited::Written => ("written", format!("{path} is written.")),
+        Edited::Merged => (
+            "merged",
+            format!("{path} is written; it had changed meanwhile, in other places, and both are in it now."),
+        ),
+        Edited::Conflict { mine, both } => return conflict(opened, path, *mine, both, json, out),
+    };
+    if json {
+        _ = out.json(&json!({"path": path.to_string(), "result": result}));
+    } else {
+        _ = out.line(words);
+    }
+    0
+}
+
+/// Shows both texts, and how to put the person's in place.
+fn conflict(
+    opened: &Opened,
+    path: &MemoryPath,
+    mine: VersionId,
+    both: &str,
+    json: bool,
+    out: &mut Out,
+) -> u8 {
+    let command = format!("memdir restore{} {path} --to {mine}", opened.options);
+    if json {
+        let said = json!({
+            "path": path.to_string(), "result": "conflict", "version_id": mine.to_string(), "both": both,
+            "restore": command,
+        });
+        _ = out.json(&said);
+        return FAILED;
+    }
+    for line in both.lines() {
+        let shown = out.shown(line);
+        let style = if is_marker(line) { out::ODD } else { anstyle::Style::new() };
+        _ = out.line(out.paint(style, shown));
+    }
+    out.flush();
+    Fault::failed(format!(
+        "`{path}` changed meanwhile, in the same places; it stays as it is, and what you wrote is kept"
+    ))
+    .hint(format!("edit it again with both texts in view, or put yours in its place: {command}"))
+    .report();
+    FAILED
+}
+
+fn is_marker(line: &str) -> bool {
+    ["<<<<<<<", "|||||||", "=======", ">>>>>>>"].iter().any(|marker| line.starts_with(marker))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_editor_may_have_options_and_a_path_with_spaces() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("a copy.md");
+        let done = start("printf '%s|' --wait >> \"$1\"; : ", &file).unwrap();
+        assert!(done.success());
+        #[allow(clippy::disallowed_methods, reason = "a test looks at what was written")]
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert_eq!(text, "--wait|");
+        assert_eq!(outcome(start("exit 3; :", &file).unwrap()), "ended with exit code 3");
+        assert_eq!(outcome(start("kill -9 $$; :", &file).unwrap()), "was killed");
+    }
+}

@@ -1,0 +1,157 @@
+//! `memdir grep`: lines that match.
+
+use std::fmt::Write as _;
+
+use serde_json::json;
+
+use super::fault::{FAILED, Fault};
+use super::out::{self, Out};
+use super::paths::no_file;
+use super::place::{Common, Missing, Opened};
+use super::walk::{Next, Stop, walk};
+use crate::path::{self, MemoryPath};
+use crate::store::{Found, Look};
+use crate::text::{How, Line, Pattern};
+
+#[derive(Debug, clap::Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
+pub(super) struct Args {
+    /// What to look for: this very text, unless --regex says otherwise
+    pattern: String,
+    /// A directory or a file [default: all memories]
+    path: Option<String>,
+    /// PATTERN is a regular expression
+    #[arg(short = 'E', long)]
+    regex: bool,
+    /// Upper and lower case are the same
+    #[arg(short, long)]
+    ignore_case: bool,
+    /// Show only the paths of the files that match
+    #[arg(short = 'l', long, conflicts_with_all = ["context", "after_context", "before_context"])]
+    files_with_matches: bool,
+    /// Show N lines around each match, too
+    #[arg(short = 'C', long, value_name = "N")]
+    context: Option<usize>,
+    /// Show N lines after each match, too
+    #[arg(short = 'A', long, value_name = "N")]
+    after_context: Option<usize>,
+    /// Show N lines before each match, too
+    #[arg(short = 'B', long, value_name = "N")]
+    before_context: Option<usize>,
+    #[command(flatten)]
+    common: Common,
+}
+
+struct Search<'a> {
+    args: &'a Args,
+    pattern: Pattern,
+    /// Lines before and after a match.
+    around: (usize, usize),
+    has_found: bool,
+}
+
+pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
+    let how = How { is_regex: args.regex, ignores_case: args.ignore_case };
+    let pattern = Pattern::new(&args.pattern, how).map_err(|error| {
+        Fault::usage(format!("`{}`: {error}", args.pattern))
+            .hint("without --regex the text is taken as it is")
+    })?;
+    let both = args.context.unwrap_or(0);
+    let around = (args.before_context.unwrap_or(both), args.after_context.unwrap_or(both));
+    let opened = args.common.open(Missing::Refuse)?;
+    let path = opened.path_or_root(args.path.as_deref())?;
+    let mut search = Search { args, pattern, around, has_found: false };
+    match opened.store.look(&path)? {
+        Look::File { .. } => _ = search.file(&opened, &path, out),
+        Look::Directory => {
+            _ = walk(&opened.store, &path, &mut |Stop { path, entry, .. }| {
+                Ok(if entry.is_dir { Next::Into } else { search.file(&opened, &path, out) })
+            })?;
+        }
+        Look::Missing if path.is_root() => {}
+        look => return Err(no_file(&path, look)),
+    }
+    opened.warn();
+    Ok(if search.has_found { 0 } else { FAILED })
+}
+
+impl Search<'_> {
+    /// Looks through one file. What cannot be read is passed over with a warning; what is no text, or gone, without.
+    fn file(&mut self, opened: &Opened, path: &MemoryPath, out: &mut Out) -> Next {
+        let bytes = match opened.store.read(path) {
+            Ok(Found::File(bytes)) => bytes,
+            Ok(Found::Not(_)) => return Next::Over,
+            Err(error) => {
+                Fault::from(error).and(format_args!("{path} was passed over")).warn();
+                return Next::Over;
+            }
+        };
+        let Ok(text) = str::from_utf8(&bytes) else { return Next::Over };
+        let lines = self.pattern.lines(text, self.around);
+        if lines.is_empty() {
+            return Next::Over;
+        }
+        let is_first = !std::mem::replace(&mut self.has_found, true);
+        let flow = if self.args.files_with_matches {
+            if self.args.common.json {
+                out.json(&json!({"path": path.to_string()}))
+            } else {
+                out.line(out.paint(out::PLACE, path::escape(&path.to_string())))
+            }
+        } else if self.args.common.json {
+            lines.iter().try_for_each(|line| out.json(&object(path, line)))
+        } else {
+            self.say(path, &lines, is_first, out)
+        };
+        if flow.is_break() { Next::Home } else { Next::Over }
+    }
+
+    /// Says the lines as grep does: `:` after the number of a match, `-` after that of a line around it, `--` where some
+    /// are left out.
+    fn say(
+        &self,
+        path: &MemoryPath,
+        lines: &[Line],
+        is_first: bool,
+        out: &mut Out,
+    ) -> std::ops::ControlFlow<()> {
+        let shown = path.to_string();
+        let shown = path::escape(&shown);
+        let mut before = if is_first { None } else { Some(0) };
+        for line in lines {
+            if self.around != (0, 0) && before.is_some_and(|before| line.number != before + 1) {
+                out.line(out.paint(out::FAINT, "--"))?;
+            }
+            before = Some(line.number);
+            let sign = if line.matches.is_empty() { '-' } else { ':' };
+            let place = out.paint(out::PLACE, &shown);
+            let number = out.paint(out::GOOD, line.number);
+            out.line(format_args!("{place}{sign}{number}{sign}{}", marked(line, out)))?;
+        }
+        std::ops::ControlFlow::Continue(())
+    }
+}
+
+/// The text of a line, what matches standing out.
+fn marked(line: &Line, out: &Out) -> String {
+    let mut text = String::with_capacity(line.text.len());
+    let mut from = 0;
+    for found in &line.matches {
+        text.push_str(&out.shown(&line.text[from..found.start]));
+        let _ = write!(text, "{}", out.paint(out::BAD.bold(), out.shown(&line.text[found.clone()]))); // a String takes it
+        from = found.end;
+    }
+    text.push_str(&out.shown(&line.text[from..]));
+    text
+}
+
+fn object(path: &MemoryPath, line: &Line) -> serde_json::Value {
+    let matches: Vec<_> = line.matches.iter().map(|found| json!([found.start, found.end])).collect();
+    json!({
+        "path": path.to_string(),
+        "line_number": line.number,
+        "text": line.text,
+        "is_match": !matches.is_empty(),
+        "matches": matches,
+    })
+}

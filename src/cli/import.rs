@@ -1,0 +1,162 @@
+//! `memdir import`: files from an archive or a directory.
+
+use std::fs::File;
+use std::io::{self, Seek, Write};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde_json::json;
+
+use super::fault::{FAILED, Fault};
+use super::out::{self, Out};
+use super::pipe;
+use super::place::{Common, Missing};
+use super::when;
+use super::words::many;
+use crate::home::{ImportError, Imported, Limits, import_archive, import_directory};
+use crate::path;
+use crate::store::Others;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// A tar archive, a directory, or `-` for an archive on standard input
+    #[arg(value_name = "FILE|DIR")]
+    source: Utf8PathBuf,
+    /// Put the files below this directory [default: all memories]
+    #[arg(long, value_name = "PATH")]
+    into: Option<String>,
+    /// Replace memories that are there; they stay in the history
+    #[arg(long)]
+    overwrite: bool,
+    /// Refuse more files than this
+    #[arg(long, value_name = "N", default_value_t = Limits::default().files)]
+    max_files: u64,
+    /// Refuse more bytes than this, all files together
+    #[arg(long, value_name = "SIZE", value_parser = when::size, default_value = "1GiB")]
+    max_bytes: u64,
+    /// Why, for the history
+    #[arg(long, value_name = "TEXT", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    reason: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Where the files come from.
+enum Source {
+    Directory,
+    Archive(File),
+}
+
+pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
+    let limits = Limits { files: args.max_files, bytes: args.max_bytes };
+    let source = open(&args.source, &limits)?;
+    let mut opened = args.common.open(Missing::Make)?;
+    if let Some(reason) = &args.reason {
+        opened.store = opened.store.with_reason(reason);
+    }
+    let into = opened.path_or_root(args.into.as_deref())?;
+    let others = if args.overwrite { Others::Overwrite } else { Others::Keep };
+    let done = match source {
+        Source::Directory => {
+            import_directory(&opened.store, args.source.as_std_path(), &into, others, &limits)
+        }
+        Source::Archive(file) => import_archive(&opened.store, file, &into, others, &limits),
+    };
+    let done = done.map_err(|error| refused(error, &opened.options))?;
+    opened.warn();
+    if args.common.json {
+        let texts = |paths: &[path::MemoryPath]| paths.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let said = json!({
+            "change_id": done.change_id.map(|id| id.to_string()),
+            "written": texts(&done.written),
+            "unchanged": done.unchanged,
+            "conflicts": texts(&done.conflicts),
+        });
+        _ = out.json(&said);
+    } else {
+        tell(&done, &opened.options, out);
+    }
+    if done.conflicts.is_empty() {
+        return Ok(0);
+    }
+    out.flush();
+    let memories = many(done.conflicts.len() as u64, "place");
+    Fault::failed(format!("{memories} held something else already, and stayed as they were"))
+        .hint("--overwrite replaces them; they stay in the history")
+        .report();
+    Ok(FAILED)
+}
+
+fn open(source: &Utf8Path, limits: &Limits) -> Result<Source, Fault> {
+    let failed = |error: io::Error| Fault::failed(format!("cannot read `{source}`: {error}"));
+    if source == "-" {
+        return spool(limits).map(Source::Archive);
+    }
+    // The person's own path, links and all: memories are not reached by it.
+    #[allow(clippy::disallowed_methods, reason = "it is no memory")]
+    let file = File::open(source).map_err(failed)?;
+    Ok(if file.metadata().map_err(failed)?.is_dir() { Source::Directory } else { Source::Archive(file) })
+}
+
+/// Keeps standard input in a file without a name, since an archive is read twice.
+fn spool(limits: &Limits) -> Result<File, Fault> {
+    // Headers with long names, and the end.
+    let most = limits.bytes.saturating_add(limits.files.saturating_mul(4096)).saturating_add(1 << 20);
+    let failed =
+        |error: io::Error| Fault::failed(format!("cannot keep standard input in a temporary file: {error}"));
+    let mut file = tempfile::tempfile().map_err(failed)?;
+    let mut piece = Vec::new();
+    let mut bytes = 0u64;
+    while pipe::hear(&mut piece)? > 0 {
+        bytes += piece.len() as u64;
+        if bytes > most {
+            return Err(refused(ImportError::TooMuch { what: "bytes", limit: limits.bytes }, ""));
+        }
+        file.write_all(&piece).map_err(failed)?;
+        piece.clear();
+    }
+    file.rewind().map_err(failed)?;
+    Ok(file)
+}
+
+fn refused(error: ImportError, options: &str) -> Fault {
+    match error {
+        ImportError::Store(error) => error.into(),
+        ImportError::Broken { change, .. } => Fault::failed(error.to_string())
+            .hint(format!("to take them back: memdir restore{options} --change {change}")),
+        error => {
+            let fault = Fault::failed(format!("nothing was imported: {error}"));
+            match error {
+                ImportError::TooMuch { .. } => fault.hint("--max-files and --max-bytes set the limits"),
+                _ => fault,
+            }
+        }
+    }
+}
+
+fn tell(done: &Imported, options: &str, out: &mut Out) {
+    for (word, paths) in [("written", &done.written), ("in use", &done.conflicts)] {
+        for path in paths {
+            if out.line(format_args!("{word:<8}  {}", path::escape(&path.to_string()))).is_break() {
+                return;
+            }
+        }
+    }
+    let written = many(done.written.len() as u64, "file");
+    _ = out.line(format_args!("{written} written, {} there already.", done.unchanged));
+    if let Some(change) = done.change_id {
+        let id = out.paint(out::ID, change);
+        _ = out.line(format_args!(
+            "It is the change {id}; to undo it: memdir restore{options} --change {change}"
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_limits_are_those_of_the_library() {
+        assert_eq!(when::size("1GiB"), Ok(Limits::default().bytes));
+    }
+}
