@@ -34,7 +34,9 @@ mod scrub;
 pub(crate) mod verify;
 mod withdraw;
 
-pub(crate) use audit::{Problem, Verified};
+pub(crate) use audit::Problem;
+#[cfg(test)]
+pub(crate) use audit::Verified;
 pub(crate) use commit::Committed;
 pub(crate) use history::{History, Reader};
 pub(crate) use past::Target;
