@@ -29,6 +29,7 @@ pub(super) fn file(
     outside: &mut Vec<Step>,
 ) -> Result<Option<Original>> {
     if let Some((stamp, Some(bytes))) = &read
+        && outside.len() < FEW
         && session.journal.head(path.as_str())?.is_none()
         && let Some(Head { memory, path: from, stored, id, .. }) = lost(session, path, bytes, outside)?
     {
@@ -39,6 +40,10 @@ pub(super) fn file(
     }
     file_in_place(session, path, read, outside)
 }
+
+/// Whoever changes more files than this at once has looked at everything before, and every look for a lost memory reads
+/// all heads.
+const FEW: usize = 16;
 
 /// The memory that has these bytes, and no file any more: one whose file had the same name, else the only one.
 fn lost(session: &Session<'_>, path: &MemoryPath, bytes: &Bytes, outside: &[Step]) -> Result<Option<Head>> {
@@ -65,7 +70,8 @@ fn lost(session: &Session<'_>, path: &MemoryPath, bytes: &Bytes, outside: &[Step
     })
 }
 
-/// As [`file`], where nobody has moved anything: after a crash a file may be missing that is about to be put back.
+/// As [`file`], where no memory is looked for: a scan has done so, and after a crash a file may be missing that is about
+/// to be put back.
 pub(super) fn file_in_place(
     session: &Session<'_>,
     path: &MemoryPath,

@@ -1,6 +1,6 @@
 //! Looking for what others did to the files, when nothing is about to be changed.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::os::fd::AsFd as _;
 
 use super::session::{Patience, Session};
@@ -99,7 +99,11 @@ impl Store {
             return Ok(Vec::new());
         }
         let core = &self.inner.core;
-        let Paired { moved, added, gone } = pair(found.gone, found.added);
+        let lost: HashSet<i64> = found.lost.iter().map(|lost| lost.memory).collect();
+        let without_file = found.gone.into_iter().chain(found.lost).collect();
+        let Paired { moved, added, mut gone } = pair(without_file, found.added);
+        // What is elsewhere, and is not here now, was not asked for.
+        gone.retain(|gone| !lost.contains(&gone.memory));
         let moved = moved.into_iter().map(|(gone, added)| Task::Move {
             memory: gone.memory,
             from: gone.path,
@@ -159,7 +163,6 @@ fn take_some(session: &mut Session<'_>, tasks: &mut VecDeque<Task>, change: Chan
             None => break,
             Some(Task::Move { memory, from, to }) => {
                 if is_moved(session, memory, &from, &to)? {
-                    session.moved.borrow_mut().insert(memory);
                     let (from, to) = (from.as_str().to_owned(), to.as_str().to_owned());
                     steps.push(Step::Move { memory, from, to, staged: None });
                 } else {
@@ -196,7 +199,7 @@ fn is_moved(session: &Session<'_>, memory: i64, from: &MemoryPath, to: &MemoryPa
 fn look_at(session: &Session<'_>, path: &MemoryPath, steps: &mut Vec<Step>) -> Result<u64> {
     let Some(read) = readable(read(session, path))? else { return Ok(0) };
     let before = steps.len();
-    absorb::file(session, path, read, steps)?;
+    absorb::file_in_place(session, path, read, steps)?;
     let Some(Step::Write { content, .. }) = steps.get_mut(before) else { return Ok(0) };
     let Stored::Here { old, .. } = &mut content.bytes else { return Ok(0) };
     // The bytes of the version before make a small delta.

@@ -22,6 +22,8 @@ pub(in crate::store) struct Survey {
     pub(in crate::store) added: Vec<Added>,
     /// Memories without a file.
     pub(in crate::store) gone: Vec<Gone>,
+    /// Memories elsewhere without a file, whose content one of the files of no memory has.
+    pub(in crate::store) lost: Vec<Gone>,
     /// Memories, and other files, that cannot be read.
     pub(in crate::store) closed: Vec<MemoryPath>,
     /// Files that were compared.
@@ -88,6 +90,7 @@ pub(in crate::store) fn look_around(
         surveyor.walk(scope)?;
     }
     surveyor.look_for_the_rest(scope)?;
+    surveyor.look_elsewhere(scope)?;
     Ok(surveyor.found)
 }
 
@@ -197,6 +200,30 @@ impl Surveyor<'_, '_> {
                     self.found.gone.push(Gone { memory, path, hash, size });
                 }
                 Err(error) => self.pass_over(&path, error)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks for the memories that the files of no memory may have been until somebody moved them to here.
+    fn look_elsewhere(&mut self, scope: &MemoryPath) -> Result<()> {
+        let Some(history) = self.history else { return Ok(()) };
+        if scope.is_root() || self.found.added.is_empty() {
+            return Ok(());
+        }
+        let contents: HashSet<_> = self.found.added.iter().map(|added| (added.hash.0, added.size)).collect();
+        let mut alike = Vec::new();
+        history.each_live("", &mut |head| {
+            let path = MemoryPath::from_normal(head.path.as_str());
+            if contents.contains(&(head.hash.0, head.size)) && path != *scope && !path.is_below(scope) {
+                alike.push(head);
+            }
+            Ok(())
+        })?;
+        for Head { memory, path, hash, size, .. } in alike {
+            let path = MemoryPath::from_normal(path);
+            if matches!(self.core.base.sandbox.open_file(&path), Ok(Err(_))) {
+                self.found.lost.push(Gone { memory, path, hash, size });
             }
         }
         Ok(())

@@ -549,3 +549,20 @@ fn agree(world: &World, store: &Store, written: &mut BTreeSet<Vec<u8>>, case: &d
     written.extend(files.drain(..).map(|(.., bytes)| bytes));
     look(store, |session| session.journal.verify());
 }
+
+#[test]
+fn what_is_gone_elsewhere_is_left_alone_by_a_look_at_one_place() {
+    let world = World::new();
+    let store = world.open();
+    seed(&store);
+    put(&store, "twin.md", "a\n").unwrap();
+    mv(&world, "a.md", "x/b.md");
+    std::fs::remove_file(world.file("twin.md")).unwrap();
+    absorb(&store, "x");
+    assert_eq!(look(&store, |session| session.journal.outside()), ["write x/b.md"]);
+    assert!(memory(&store, "a.md").is_some() && memory(&store, "twin.md").is_some());
+    absorb(&store, "");
+    assert_eq!(memory(&store, "a.md").or(memory(&store, "twin.md")), None);
+    drop(store);
+    world.check(&[]);
+}
