@@ -33,6 +33,7 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
     if args.output == "-" {
         return to_pipe(&opened, args.history);
     }
+    opened.refuse_inside(&args.output)?;
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
     let mut outlet = Outlet::begin(&args.output, existing)?;
     let mut file = BufWriter::with_capacity(1 << 20, outlet.file());

@@ -38,6 +38,9 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
     let opened = args.common.open(Missing::Refuse)?;
+    if let Some(path) = &args.receipt {
+        opened.refuse_inside(path)?;
+    }
     if !args.yes {
         confirm(&opened)?;
     }

@@ -154,6 +154,16 @@ impl Opened {
         flat(&self.here.join(&self.base))
     }
 
+    /// Refuses to write something that is no memory among the memories, or into the machine's room.
+    pub(super) fn refuse_inside(&self, file: &Utf8Path) -> Result<(), Fault> {
+        let (base, place) = (self.absolute(), flat(&self.here.join(file)));
+        let is_inside = ["memories", ROOM].iter().any(|part| place.starts_with(base.join(part)));
+        if !is_inside {
+            return Ok(());
+        }
+        Err(Fault::usage(format!("`{file}` is inside of the store")).hint("write it somewhere else"))
+    }
+
     /// Tells what went wrong beside the work.
     pub(super) fn warn(&self) {
         if let Some(warning) = self.store.take_warning() {

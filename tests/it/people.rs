@@ -400,6 +400,23 @@ fn an_archive_that_is_not_finished_has_no_name() {
 }
 
 #[test]
+fn nothing_but_memories_is_written_among_them() {
+    let dir = scratch();
+    create(dir.path(), "a.md", "one\n");
+    for line in [
+        "$MEMDIR export --output memory/memories/all.tar",
+        "cd memory/memories && $MEMDIR export --output all.tar",
+        "$MEMDIR export --output memory/x/../.memdir/all.tar",
+        "$MEMDIR forget --all --yes --receipt memory/memories/receipt.json",
+    ] {
+        let done = shell(dir.path(), line);
+        assert_eq!((done.code, done.out.as_str()), (Some(2), ""), "{line}: {done:?}");
+    }
+    assert_eq!(fs::read_dir(dir.path().join("memory/memories")).unwrap().count(), 1);
+    assert_eq!(shell(dir.path(), "$MEMDIR export --output memory/all.tar").code, Some(0));
+}
+
+#[test]
 fn an_archive_on_standard_input_is_bounded() {
     let dir = scratch();
     create(dir.path(), "a.md", "one\n");
