@@ -16,6 +16,8 @@ use crate::version::Version;
 
 /// What is over within this time needs no progress bar.
 const QUICK: Duration = Duration::from_secs(1);
+/// Edits from outside that are shown one by one.
+const SHOWN: usize = 20;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -53,7 +55,8 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
 }
 
 fn tell(report: &Report, is_fixing: bool, out: &mut Out) {
-    for version in &report.absorbed.versions {
+    let absorbed = &report.absorbed.versions;
+    for version in absorbed.iter().take(SHOWN) {
         let path = version.path.as_ref().map(ToString::to_string).unwrap_or_default();
         let line = format!(
             "{:<8}  {}  by somebody outside; it is in the history now",
@@ -63,6 +66,10 @@ fn tell(report: &Report, is_fixing: bool, out: &mut Out) {
         if out.line(line).is_break() {
             return;
         }
+    }
+    if absorbed.len() > SHOWN {
+        let more = absorbed.len() - SHOWN;
+        _ = out.line(format_args!("          and {more} more, which `memdir log --actor outside` lists"));
     }
     for finding in &report.findings {
         let (word, style) = word(finding);

@@ -343,6 +343,19 @@ fn a_broken_chain_is_found_and_its_place_named() {
 }
 
 #[test]
+fn of_many_edits_from_outside_a_check_shows_some() {
+    let dir = scratch();
+    create(dir.path(), "a.md", "one\n");
+    for n in 0..25 {
+        fs::write(dir.path().join(format!("memory/memories/{n}.md")), format!("{n}\n")).unwrap();
+    }
+    let done = shell(dir.path(), "$MEMDIR check");
+    assert_eq!((done.code, done.out.matches("\ncreated ").count() + 1), (Some(0), 20), "{}", done.out);
+    assert!(done.out.contains("and 5 more, which `memdir log --actor outside` lists"), "{}", done.out);
+    assert_eq!(objects(&shell(dir.path(), "$MEMDIR log --actor outside --json")).len(), 25);
+}
+
+#[test]
 fn of_a_forgotten_store_no_byte_is_left() {
     let dir = scratch();
     let canary = |n: usize| format!("canary-{n}-{}", "x".repeat(n));
