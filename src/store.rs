@@ -367,7 +367,7 @@ where
         match std::panic::catch_unwind(attempt) {
             Ok(Ok((plan, value))) => {
                 *lock(&place) = Some(Ok(value));
-                Decided::Plan(plan)
+                Decided::Plan(Box::new(plan))
             }
             Ok(Err(error)) => {
                 *lock(&place) = Some(Err(error));

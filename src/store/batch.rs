@@ -171,7 +171,7 @@ impl<'s, 'a> Batch<'s, 'a> {
             return Offer::NotNow;
         }
         let plan = match decided {
-            Decided::Plan(plan) => plan,
+            Decided::Plan(plan) => *plan,
             Decided::Declined => {
                 request.ticket.end(Outcome::Done);
                 return Offer::Settled;

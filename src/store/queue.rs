@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 /// What a decision came to.
 pub(super) enum Decided {
     /// This is to be done.
-    Plan(Plan),
+    Plan(Box<Plan>),
     /// It wants no change; its caller knows why.
     Declined,
     /// It panicked; the panic belongs to its caller.
