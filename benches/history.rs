@@ -130,7 +130,7 @@ fn first_screen(base: &Path, args: &[&str]) -> Duration {
     let start = Instant::now();
     let mut child = command(base, args).spawn().expect("the command");
     let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
-    let seen = lines.take(SCREEN).filter(|line| line.is_ok()).count();
+    let seen = lines.map_while(Result::ok).take(SCREEN).count();
     let time = start.elapsed();
     assert!(seen > 0, "{args:?} prints nothing");
     child.wait().expect("it ends when nobody reads");
