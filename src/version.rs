@@ -34,7 +34,8 @@ pub enum Operation {
 
 /// One version of a memory: what one change did to it.
 ///
-/// Serialized it has the field names of the Memory Stores API, without `content`.
+/// Serialized it has the field names of the Memory Stores API, without `content`; `change_id`, `moved_from` and `reason` are
+/// memdir's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Version {
@@ -48,6 +49,8 @@ pub struct Version {
     pub operation: Operation,
     /// Where the memory was after it (of a deletion: until then); `None` when redacted.
     pub path: Option<MemoryPath>,
+    /// Where the memory was before, when this version moved it.
+    pub moved_from: Option<MemoryPath>,
     /// SHA-256 of the content; `None` for a deletion, and when redacted.
     pub content_sha256: Option<Hash>,
     /// Bytes of the content; `None` for a deletion, and when redacted.
@@ -169,13 +172,14 @@ impl Serialize for Actor {
 impl Serialize for Version {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let text = |id: &dyn std::fmt::Display| id.to_string();
-        let mut fields = serializer.serialize_struct("Version", 13)?;
+        let mut fields = serializer.serialize_struct("Version", 14)?;
         fields.serialize_field("id", &text(&self.id))?;
         fields.serialize_field("type", "memory_version")?;
         fields.serialize_field("memory_id", &text(&self.memory_id))?;
         fields.serialize_field("change_id", &text(&self.change_id))?;
         fields.serialize_field("operation", self.operation.as_str())?;
         fields.serialize_field("path", &self.path.as_ref().map(|path| text(path)))?;
+        fields.serialize_field("moved_from", &self.moved_from.as_ref().map(|path| text(path)))?;
         fields.serialize_field("content_sha256", &self.content_sha256.map(|hash| text(&hash)))?;
         fields.serialize_field("content_size_bytes", &self.content_size_bytes)?;
         fields.serialize_field("created_at", &rfc3339(&self.created_at))?;

@@ -12,7 +12,6 @@ use super::words::who;
 use super::{ids, when};
 use crate::id::{ChangeId, MemoryId, VersionId};
 use crate::path::{self, MemoryPath};
-use crate::store::History;
 use crate::text::human_size;
 use crate::version::{ActorFilter, Log, Operation, Version};
 
@@ -63,8 +62,6 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
         after: args.after,
     };
     let history = opened.store.history()?;
-    // Where each version came from is asked beside the running query.
-    let beside = opened.store.history()?;
     let mut left = args.number.unwrap_or(u64::MAX);
     let mut change = None;
     if left > 0 {
@@ -74,7 +71,7 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
                 out.json(&version)
             } else {
                 let is_new = change.replace(version.change_id) != Some(version.change_id);
-                say(&beside, &version, is_new, out)?
+                say(&version, is_new, out)
             };
             Ok(if left == 0 { ControlFlow::Break(()) } else { flow })
         })?;
@@ -87,15 +84,10 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
 }
 
 /// Says one version, below a line for its change where that begins.
-fn say(
-    history: &History,
-    version: &Version,
-    is_new: bool,
-    out: &mut Out,
-) -> crate::error::Result<ControlFlow<()>> {
+fn say(version: &Version, is_new: bool, out: &mut Out) -> ControlFlow<()> {
     let flow = if is_new { heading(version, out) } else { ControlFlow::Continue(()) };
     if flow.is_break() {
-        return Ok(flow);
+        return flow;
     }
     let style = match version.operation {
         Operation::Created => out::GOOD,
@@ -105,13 +97,13 @@ fn say(
     let operation = out.paint(style, version.operation.as_str());
     let size = version.content_size_bytes.map_or_else(|| "-".to_owned(), human_size);
     let place = match (&version.path, &version.redacted) {
-        (Some(path), _) => moved(history, version, path)?,
+        (Some(path), _) => moved(version, path),
         (None, Some(redacted)) => {
             format!("(redacted {} by {})", when::local(&redacted.at), who(&redacted.by))
         }
         (None, None) => "(redacted)".to_owned(),
     };
-    Ok(out.line(format_args!("  {}  {operation:<8}  {size:>8}  {place}", version.id)))
+    out.line(format_args!("  {}  {operation:<8}  {size:>8}  {place}", version.id))
 }
 
 fn heading(version: &Version, out: &mut Out) -> ControlFlow<()> {
@@ -124,20 +116,12 @@ fn heading(version: &Version, out: &mut Out) -> ControlFlow<()> {
 }
 
 /// The path, and before it the one that the memory had before, if that was another.
-fn moved(history: &History, version: &Version, path: &MemoryPath) -> crate::error::Result<String> {
-    let mut before = None;
-    if version.operation == Operation::Modified {
-        let log = Log { memory: Some(version.memory_id), after: Some(version.id), ..Log::default() };
-        history.versions(&log, &mut |earlier| {
-            before = earlier.path.filter(|before| before != path);
-            Ok(ControlFlow::Break(()))
-        })?;
-    }
+fn moved(version: &Version, path: &MemoryPath) -> String {
     let shown = |path: &MemoryPath| path::escape(&path.to_string()).into_owned();
-    Ok(match &before {
+    match &version.moved_from {
         Some(before) => format!("{} → {}", shown(before), shown(path)),
         None => shown(path),
-    })
+    }
 }
 
 fn actor(text: &str) -> Result<ActorFilter, &'static str> {

@@ -19,7 +19,8 @@ use crate::version::{Actor, ActorFilter, Log, Operation, Redacted, Version};
 /// The columns that [`read_version`] reads, of versions that count.
 pub(super) const VERSIONS: &str =
     "SELECT v.n, v.id, v.memory, m.id, c.id, v.operation, v.path, v.sha256, v.size, v.mode,
-    c.at, c.actor, c.name, c.reason, r.at, r.actor, r.name, v.prev, v.body IS NOT NULL
+    c.at, c.actor, c.name, c.reason, r.at, r.actor, r.name, v.prev, v.body IS NOT NULL,
+    (SELECT p.path FROM version p WHERE v.operation = 1 AND p.n = v.prev AND p.path <> v.path)
     FROM version v CROSS JOIN change c ON c.seq = v.change CROSS JOIN memory m ON m.n = v.memory
     LEFT JOIN redaction r ON r.version = v.n WHERE c.withdrawn = 0";
 
@@ -165,6 +166,7 @@ pub(super) fn read_version(row: &Row<'_>) -> rusqlite::Result<Version> {
         change_id: ChangeId(Ulid::from_bytes(row.get(4)?)),
         operation,
         path: path.map(MemoryPath::from_normal),
+        moved_from: row.get::<_, Option<String>>(19)?.map(MemoryPath::from_normal),
         content_size_bytes: sha256.map(|_| row.get(8).map(from_sql)).transpose()?,
         content_sha256: sha256.map(Hash),
         mode: row.get(9)?,
