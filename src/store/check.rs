@@ -64,7 +64,7 @@ pub struct Report {
     pub absorbed: Absorbed,
     /// Files that were compared with their last version.
     pub files: u64,
-    /// Versions whose place in the chain, and whose content, were verified.
+    /// Versions whose place in the chain, and whose content, were verified; those that were taken in are new among them.
     pub versions: u64,
     /// The end of the chain: to keep elsewhere and compare.
     pub head: Hash,
@@ -168,6 +168,7 @@ impl Store {
         // What was warned of is in the report.
         drop(self.take_warning());
         let (Verified { head, versions }, files) = (verified, absorbed.files);
+        let versions = versions + absorbed.versions.len() as u64;
         Ok(Report { findings: findings.0, absorbed, files, versions, head })
     }
 
