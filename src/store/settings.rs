@@ -1,12 +1,14 @@
 //! `memdir.toml`: what a store's owner may choose.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::{Error, Result};
+use crate::guard::{Action, Guard, Mode, rule_names};
 use crate::path::MemoryPath;
 use crate::version::Keep;
 
@@ -56,6 +58,8 @@ pub struct Settings {
     pub allow_fuse: bool,
     /// How much of the history is kept.
     pub keep_history: Keep,
+    /// What is done about secrets in what is written.
+    pub guard: Guard,
 }
 
 impl Default for Settings {
@@ -72,6 +76,7 @@ impl Default for Settings {
             read_only: Vec::new(),
             allow_fuse: false,
             keep_history: Keep::default(),
+            guard: Guard::default(),
         }
     }
 }
@@ -100,9 +105,11 @@ impl Settings {
                     .map_err(|expected| refuse(value.span().start, format!("`{name}` must be {expected}")))
             };
             match value.get_ref() {
-                DeValue::Table(section) if name == HISTORY => {
+                DeValue::Table(section) if SECTIONS.iter().any(|(section, _)| *section == name) => {
+                    let keys =
+                        SECTIONS.iter().find(|(section, _)| *section == name).map_or(KEYS, |(_, keys)| keys);
                     for (key, value) in section {
-                        set(IN_HISTORY, key.get_ref(), key.span().start, value)?;
+                        set(keys, key.get_ref(), key.span().start, value)?;
                     }
                 }
                 _ => set(KEYS, name, key.span().start, value)?,
@@ -142,13 +149,29 @@ const KEYS: &[Key] = &[
     Key { name: "allow_fuse", set: |s, v| flag(v).map(|v| s.allow_fuse = v) },
 ];
 
-/// The one section.
-const HISTORY: &str = "history";
+/// The sections, each with its keys.
+const SECTIONS: &[(&str, &[Key])] = &[("history", IN_HISTORY), ("guard", IN_GUARD)];
 
 const IN_HISTORY: &[Key] = &[Key { name: "keep", set: |s, v| keep(v).map(|v| s.keep_history = v) }];
 
+const IN_GUARD: &[Key] = &[
+    Key { name: "mode", set: |s, v| choice(v, MODES).map(|v| s.guard.mode = v) },
+    Key { name: "rules", set: |s, v| rules(v).map(|v| s.guard.rules = v) },
+];
+
+const MODES: &[(&str, Mode)] = &[
+    ("default", Mode::Default),
+    ("off", Mode::All(Action::Off)),
+    ("warn", Mode::All(Action::Warn)),
+    ("redact", Mode::All(Action::Redact)),
+    ("block", Mode::All(Action::Block)),
+];
+
+const ACTIONS: &[(&str, Action)] =
+    &[("off", Action::Off), ("warn", Action::Warn), ("redact", Action::Redact), ("block", Action::Block)];
+
 /// Sections that later versions of memdir have: whoever writes one must not believe that it is in force.
-const LATER: &[&str] = &["entries", "search", "guard"];
+const LATER: &[&str] = &["entries", "search"];
 
 /// Units of a size, in bytes.
 const SIZES: &[(&str, u64)] = &[("", 1), ("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
@@ -158,22 +181,26 @@ const TIMES: &[(&str, u64)] =
     &[("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000), ("w", 7 * 86_400_000)];
 
 fn unknown(keys: &[Key], name: &str, is_section: bool) -> String {
-    if name == HISTORY {
-        return format!("`{HISTORY}` must be a section, `[{HISTORY}]`");
+    if SECTIONS.iter().any(|(section, _)| *section == name) {
+        return format!("`{name}` must be a section, `[{name}]`");
     }
     if LATER.contains(&name) {
         return format!("this version of memdir has no section `[{name}]`");
     }
     if is_section {
-        return format!("unknown section `[{name}]`; the nearest known one is `[{HISTORY}]`");
+        let known: Vec<_> = SECTIONS.iter().map(|(section, _)| *section).collect();
+        return format!("unknown section `[{name}]`; the nearest known one is `[{}]`", nearest(name, &known));
     }
     let known: Vec<_> = keys.iter().map(|key| key.name).collect();
     unknown_key(name, &known)
 }
 
 fn unknown_key(name: &str, known: &[&str]) -> String {
-    let nearest = known.iter().min_by_key(|known| distance(name, known));
-    format!("unknown key `{name}`; the nearest known one is `{}`", nearest.copied().unwrap_or_default())
+    format!("unknown key `{name}`; the nearest known one is `{}`", nearest(name, known))
+}
+
+fn nearest<'k>(name: &str, known: &[&'k str]) -> &'k str {
+    known.iter().min_by_key(|known| distance(name, known)).copied().unwrap_or_default()
 }
 
 /// Levenshtein's edit distance, in characters.
@@ -264,6 +291,25 @@ fn keep(value: &DeValue) -> Result<Keep, Expected> {
     Ok(keep)
 }
 
+/// What is done about what some rules find.
+fn rules(value: &DeValue) -> Result<BTreeMap<&'static str, Action>, Expected> {
+    let form = "such as { card-number = \"warn\", jwt = \"off\" }";
+    let table = value.as_table().ok_or(form)?;
+    let names: Vec<_> = rule_names().collect();
+    let mut rules = BTreeMap::new();
+    for (key, value) in table {
+        let name = key.get_ref().as_ref();
+        let Some(known) = names.iter().find(|known| **known == name) else {
+            let nearest = nearest(name, &names);
+            return Err(format!("{form}; unknown rule `{name}`; the nearest known one is `{nearest}`").into());
+        };
+        let action = choice(value.get_ref(), ACTIONS)
+            .map_err(|expected| Expected::from(format!("{form}; its `{name}` must be {expected}")))?;
+        rules.insert(*known, action);
+    }
+    Ok(rules)
+}
+
 /// Permission bits that hold all of `needed` and nothing beyond `allowed`.
 fn mode(value: &DeValue, needed: u32, allowed: u32) -> Result<u32, Expected> {
     value
@@ -313,6 +359,9 @@ mod tests {
             allow_fuse = true
             [history]
             keep = { age = "90d", versions = 50, size = "1GiB" }
+            [guard]
+            mode = "redact"
+            rules = { github-pat = "off", card-number = "block" }
         "#;
         let settings = Settings {
             create: Create::Overwrite,
@@ -329,6 +378,12 @@ mod tests {
                 age: Some(Duration::from_secs(90 * 86_400)),
                 versions: Some(50),
                 size: Some(1 << 30),
+            },
+            guard: {
+                let mut guard = Guard::default();
+                guard.mode = Mode::All(Action::Redact);
+                guard.rules = [("github-pat", Action::Off), ("card-number", Action::Block)].into();
+                guard
             },
         };
         assert_eq!(Settings::parse(text).unwrap(), settings);
@@ -361,6 +416,7 @@ mod tests {
         let file = "must be an octal mode in quotes that lets the owner read and write, such as \"0600\"";
         let dir =
             "must be an octal mode in quotes that lets the owner read, write and enter, such as \"0700\"";
+        let rules = "must be such as { card-number = \"warn\", jwt = \"off\" }";
         let keep = "must be \"all\" or such as { age = \"90d\", versions = 50, size = \"1GiB\" }";
         let cases = [
             (
@@ -395,10 +451,30 @@ mod tests {
             ),
             ("history.keep.size = \"1GB\"", format!("line 1: `keep` {keep}; its `size` {size}")),
             (
-                "guard = { mode = \"off\" }",
-                "line 1: this version of memdir has no section `[guard]`".to_owned(),
+                "search = { model = \"\" }",
+                "line 1: this version of memdir has no section `[search]`".to_owned(),
             ),
-            ("\n[more]", "line 2: unknown section `[more]`; the nearest known one is `[history]`".to_owned()),
+            ("guard = \"off\"", "line 1: `guard` must be a section, `[guard]`".to_owned()),
+            ("[gard]", "line 1: unknown section `[gard]`; the nearest known one is `[guard]`".to_owned()),
+            (
+                "[guard]\nmode = \"on\"",
+                "line 2: `mode` must be \"default\" or \"off\" or \"warn\" or \"redact\" or \"block\""
+                    .to_owned(),
+            ),
+            ("[guard]\nrules = \"off\"", format!("line 2: `rules` {rules}")),
+            (
+                "[guard]\nrules = { github-path = \"off\" }",
+                format!(
+                    "line 2: `rules` {rules}; unknown rule `github-path`; the nearest known one is `github-pat`"
+                ),
+            ),
+            (
+                "[guard]\nrules = { jwt = true }",
+                format!(
+                    "line 2: `rules` {rules}; its `jwt` must be \"off\" or \"warn\" or \"redact\" or \"block\""
+                ),
+            ),
+            ("\n[more]", "line 2: unknown section `[more]`; the nearest known one is `[guard]`".to_owned()),
             ("create = \"replace\"", "line 1: `create` must be \"error\" or \"overwrite\"".to_owned()),
             ("\nhidden = true", "line 2: `hidden` must be \"deny\" or \"allow\"".to_owned()),
             ("view_limit = -1", "line 1: `view_limit` must be a whole number, 0 or more".to_owned()),

@@ -1,0 +1,169 @@
+//! What is to be done about a secret, by store and by rule.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::{ours, scan};
+
+/// What is done about a secret in general.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// What is sure is blocked, and the rest is warned of.
+    #[default]
+    Default,
+    /// The same for all.
+    All(Action),
+}
+
+/// What is done about a secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Action {
+    /// Nothing.
+    Off,
+    /// It is stored, and told.
+    Warn,
+    /// The rest is stored, without it.
+    Redact,
+    /// Nothing is stored.
+    Block,
+}
+
+/// What a store does about secrets.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Guard {
+    /// In general.
+    pub mode: Mode,
+    /// Of some rules, by their names.
+    pub rules: BTreeMap<&'static str, Action>,
+}
+
+/// Something in a text that looks like a secret. It holds no byte of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Found {
+    /// The rule that found it.
+    pub rule: &'static str,
+    /// What is to be done about it.
+    pub action: Action,
+    /// The line on which it begins, from 1.
+    pub line: usize,
+    /// Where it is, in bytes.
+    pub range: Range<usize>,
+}
+
+/// What was found in a version, and stored all the same or left out of it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub struct Warning {
+    /// The line; `None`: the path.
+    pub line: Option<usize>,
+    /// What it looks like.
+    pub rule: String,
+    /// Whether it was left out.
+    pub is_redacted: bool,
+}
+
+impl std::fmt::Display for Warning {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.line, self.is_redacted) {
+            (None, _) => write!(f, "the path looks like {}", self.rule),
+            (Some(line), false) => write!(f, "line {line} looks like {}", self.rule),
+            (Some(line), true) => write!(f, "line {line} looked like {} and was not stored", self.rule),
+        }
+    }
+}
+
+/// The names of all rules.
+pub fn rule_names() -> impl Iterator<Item = &'static str> {
+    scan::rules().map(|rule| rule.id).chain([ours::CARD])
+}
+
+impl Guard {
+    /// What is done about what a rule finds.
+    #[must_use]
+    pub fn action(&self, rule: &str, is_sure: bool) -> Action {
+        match (self.rules.get(rule), self.mode) {
+            (Some(action), _) => *action,
+            (None, Mode::All(action)) => action,
+            (None, Mode::Default) if is_sure => Action::Block,
+            (None, Mode::Default) => Action::Warn,
+        }
+    }
+
+    /// Whether nothing is looked for.
+    #[must_use]
+    pub fn is_off(&self) -> bool {
+        self.mode == Mode::All(Action::Off) && self.rules.values().all(|action| *action == Action::Off)
+    }
+
+    /// Finds all secrets in a text, in order; where several rules find the same, the strictest one counts.
+    #[must_use]
+    pub fn scan(&self, text: &[u8]) -> Vec<Found> {
+        if self.is_off() {
+            return Vec::new();
+        }
+        let mut matches = Vec::new();
+        let is_wanted = |rule: &str, is_sure| self.action(rule, is_sure) != Action::Off;
+        scan::each_match(text, &is_wanted, &mut |found| matches.push(found));
+        if matches.is_empty() {
+            return Vec::new();
+        }
+        matches.sort_by_key(|found| (found.start, !found.is_sure, usize::MAX - found.end));
+        let mut found: Vec<Found> = Vec::new();
+        let (mut line, mut counted) = (1, 0);
+        let mut is_last_sure = false;
+        for one in matches {
+            let action = self.action(one.rule, one.is_sure);
+            match found.last_mut() {
+                Some(last) if one.start < last.range.end => {
+                    last.range.end = last.range.end.max(one.end);
+                    if (action, one.is_sure) > (last.action, is_last_sure) {
+                        (last.rule, last.action, is_last_sure) = (one.rule, action, one.is_sure);
+                    }
+                }
+                _ => {
+                    line += memchr::memchr_iter(b'\n', &text[counted..one.start]).count();
+                    counted = one.start;
+                    is_last_sure = one.is_sure;
+                    found.push(Found { rule: one.rule, action, line, range: one.start..one.end });
+                }
+            }
+        }
+        found
+    }
+
+    /// A text with `[redacted: rule]` in place of every secret, for an answer that quotes it.
+    #[must_use]
+    pub fn mask<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let found = self.scan(text.as_bytes());
+        if found.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        let masked = without(text.as_bytes(), found.iter());
+        Cow::Owned(String::from_utf8_lossy(&masked).into_owned())
+    }
+}
+
+/// A text without what was found in it, and a note in the place of each.
+pub(crate) fn without<'f>(text: &[u8], found: impl Iterator<Item = &'f Found>) -> Vec<u8> {
+    let mut rest = Vec::with_capacity(text.len());
+    let mut at = 0;
+    for Found { rule, range, .. } in found {
+        // No character is cut in two.
+        let is_inner = |at: usize| text.get(at).is_some_and(|byte| byte & 0xc0 == 0x80);
+        let (mut start, mut end) = (range.start.max(at), range.end);
+        while start > at && is_inner(start) {
+            start -= 1;
+        }
+        while is_inner(end) {
+            end += 1;
+        }
+        rest.extend_from_slice(&text[at..start]);
+        rest.extend_from_slice(format!("[redacted: {rule}]").as_bytes());
+        at = end.max(start);
+    }
+    rest.extend_from_slice(&text[at..]);
+    rest
+}

@@ -1,0 +1,70 @@
+use super::*;
+
+#[test]
+fn every_rule_compiles() {
+    let mut names = std::collections::HashSet::new();
+    for rule in scan::rules() {
+        rule.compile();
+        assert!(!rule.keywords.is_empty(), "{}", rule.id);
+        for keyword in rule.keywords {
+            assert!(keyword.bytes().all(|byte| !byte.is_ascii_uppercase()), "{}: {keyword}", rule.id);
+        }
+        names.insert(rule.id);
+    }
+    assert!(names.len() > 180, "{}", names.len());
+}
+
+/// A line of the labelled set.
+#[derive(serde::Deserialize)]
+struct Case {
+    kind: String,
+    #[serde(default)]
+    text: String,
+    #[serde(default)]
+    before: String,
+    #[serde(default)]
+    secret: Vec<String>,
+    #[serde(default)]
+    after: String,
+}
+
+fn cases(lines: &str) -> Vec<Case> {
+    lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+const POSITIVES: &str = include_str!("../../fixtures/secrets/positives.jsonl");
+const NEGATIVES: &str = include_str!("../../fixtures/secrets/negatives.jsonl");
+
+#[test]
+fn most_secrets_of_the_labelled_set_are_found_and_little_else() {
+    let guard = Guard::default();
+    let positives = cases(POSITIVES);
+    let kinds: std::collections::BTreeSet<_> = positives.iter().map(|case| &case.kind).collect();
+    assert!(positives.len() >= 200 && kinds.len() >= 40, "{} of {} kinds", positives.len(), kinds.len());
+    let mut missed = Vec::new();
+    for Case { kind, before, secret, after, .. } in &positives {
+        let secret = secret.concat();
+        let text = format!("{before}{secret}{after}");
+        let masked = guard.mask(&text);
+        if masked.contains(&secret) {
+            missed.push(format!("{kind}: {text:?}"));
+        }
+    }
+    let negatives = cases(NEGATIVES);
+    assert!(negatives.len() >= 500, "{}", negatives.len());
+    let mut wrong = Vec::new();
+    for Case { kind, text, .. } in &negatives {
+        let found = guard.scan(text.as_bytes());
+        assert!(found.iter().all(|found| found.action != Action::Block), "{kind}: {text:?}: {found:?}");
+        if let Some(found) = found.first() {
+            wrong.push(format!("{kind}: {text:?}: {}", found.rule));
+        }
+    }
+    println!("found {} of {}", positives.len() - missed.len(), positives.len());
+    println!("wrong {} of {}", wrong.len(), negatives.len());
+    assert!(missed.len() * 20 <= positives.len(), "missed:\n{}", missed.join("\n"));
+    assert!(wrong.len() * 100 <= negatives.len(), "wrong:\n{}", wrong.join("\n"));
+    for line in missed.iter().chain(&wrong) {
+        println!("{line}");
+    }
+}

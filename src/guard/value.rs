@@ -1,0 +1,244 @@
+//! What values look like: how much chance is in them, and what is a placeholder.
+
+/// Shannon's entropy, in bits per byte.
+#[allow(clippy::cast_precision_loss, reason = "values are short")]
+pub(super) fn entropy(bytes: &[u8]) -> f64 {
+    let mut counts = [0_u32; 256];
+    for &byte in bytes {
+        counts[usize::from(byte)] += 1;
+    }
+    let all = bytes.len() as f64;
+    counts.iter().filter(|&&n| n > 0).map(|&n| f64::from(n) / all).map(|p| -p * p.log2()).sum()
+}
+
+pub(super) fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+/// What values are made of: everything but blanks, quotes and brackets.
+fn is_value(byte: u8) -> bool {
+    byte > b' ' && byte != 0x7f && !matches!(byte, b'"' | b'\'' | b'`' | b'<' | b'>')
+}
+
+pub(super) fn has_digit(bytes: &[u8]) -> bool {
+    bytes.iter().any(u8::is_ascii_digit)
+}
+
+pub(super) fn has_letter(bytes: &[u8]) -> bool {
+    bytes.iter().any(u8::is_ascii_alphabetic)
+}
+
+/// Whether `text` begins with `least` bytes of a value.
+pub(super) fn is_run(text: &[u8], least: usize) -> bool {
+    text.len() >= least && text[..least].iter().all(|&byte| byte > b' ' || least == 0)
+}
+
+/// How far behind a name its value may begin.
+const REACH: usize = 64;
+
+/// Whether something like a value follows soon: eight bytes or more, with a digit or a sign among them.
+pub(super) fn is_followed(text: &[u8]) -> bool {
+    let (mut run, mut has_sign) = (0, false);
+    for (i, &byte) in text.iter().enumerate().take(REACH + 16) {
+        if is_value(byte) && !matches!(byte, b':' | b'=' | b',') {
+            run += 1;
+            has_sign |= !(byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_' | b'.') || byte >= 0x80);
+            if run >= 8 && has_sign {
+                return true;
+            }
+        } else {
+            if i > REACH {
+                return false;
+            }
+            (run, has_sign) = (0, false);
+        }
+    }
+    false
+}
+
+/// Whether `bytes` hold `part`.
+pub(super) fn contains(bytes: &[u8], part: &[u8]) -> bool {
+    memchr::memmem::find(bytes, part).is_some()
+}
+
+/// What stands in values that people put where a secret belongs.
+const PLACEHOLDERS: &[&str] = &[
+    "example",
+    "changeme",
+    "change_me",
+    "change-me",
+    "placeholder",
+    "redacted",
+    "your-",
+    "your_",
+    "yourpass",
+    "my-secret",
+    "my_secret",
+    "dummy",
+    "xxxx",
+    "****",
+    "....",
+    "----",
+    "____",
+    "0000000",
+    "insert",
+    "replace",
+    "abcdefghijklmnopqrstuvwxyz",
+];
+
+/// Whether a value stands for one: a variable, a template, a path, an address, a row of the same letter.
+pub(super) fn is_placeholder(bytes: &[u8]) -> bool {
+    let trimmed: &[u8] = bytes.trim_ascii();
+    let lower = trimmed.to_ascii_lowercase();
+    let starts = |begin: &str| lower.starts_with(begin.as_bytes());
+    lower.iter().all(|byte| *byte == lower[0])
+        || PLACEHOLDERS.iter().any(|part| contains(&lower, part.as_bytes()))
+        || [
+            "${", "$(", "{{", "{%", "%(", "<", "[", "{", "./", "../", "~/", "http:", "https:", "file:",
+            "env.",
+        ]
+        .iter()
+        .any(|&begin| starts(begin))
+        || is_variable(trimmed)
+        || is_path(trimmed)
+        || is_address(trimmed)
+}
+
+/// `$NAME`, `%NAME%`, `@NAME@`.
+fn is_variable(bytes: &[u8]) -> bool {
+    let is_name = |bytes: &[u8]| {
+        bytes.iter().all(|&byte| byte.is_ascii_uppercase() || byte == b'_' || byte.is_ascii_digit())
+            || bytes.iter().all(|&byte| byte.is_ascii_lowercase() || byte == b'_')
+    };
+    match bytes {
+        [b'$', name @ ..] => is_name(name),
+        [b'%', name @ .., b'%'] | [b'@', name @ .., b'@'] => is_name(name),
+        _ => false,
+    }
+}
+
+fn is_path(bytes: &[u8]) -> bool {
+    let slashes = bytes.iter().filter(|&&byte| byte == b'/').count();
+    bytes.starts_with(b"/") && slashes > 1
+}
+
+/// Whether it is somebody's e-mail address.
+fn is_address(bytes: &[u8]) -> bool {
+    let Some(at) = memchr::memchr(b'@', bytes) else { return false };
+    let is_host = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
+    at > 0 && bytes[at + 1..].iter().all(is_host) && bytes[at + 1..].contains(&b'.')
+}
+
+/// Whether it is a UUID.
+pub(super) fn is_uuid(bytes: &[u8]) -> bool {
+    bytes.len() == 36
+        && bytes.iter().enumerate().all(|(i, byte)| match i {
+            8 | 13 | 18 | 23 => *byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
+}
+
+/// Whether it may be a digest: nothing but hexadecimal digits, of a digest's length.
+pub(super) fn is_digest(bytes: &[u8]) -> bool {
+    matches!(bytes.len(), 32 | 40 | 56 | 64 | 96 | 128) && bytes.iter().all(u8::is_ascii_hexdigit)
+}
+
+/// Whether a part of it is as mixed as words and numbers never are: letters and digits, more than once in turn.
+pub(super) fn is_mixed(bytes: &[u8]) -> bool {
+    bytes.split(|byte| !byte.is_ascii_alphanumeric()).any(|part| {
+        let turns =
+            part.windows(2).filter(|pair| pair[0].is_ascii_digit() != pair[1].is_ascii_digit()).count();
+        part.len() >= 6 && turns >= 2
+    })
+}
+
+/// As much of a file is searched for the end of a private key.
+const KEY: usize = 32 << 10;
+/// As many letters of a key follow its header at least.
+const BODY: usize = 40;
+
+/// Where the private key ends that begins with `text`, if it is one: at its footer, else where its letters end.
+pub(super) fn private_key(text: &[u8]) -> Option<usize> {
+    let line = &text[..text.len().min(140)];
+    let (begin, header) = (b"-----BEGIN".len(), line.get(10..)?);
+    let is_label = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'_' | b'-');
+    let label = &header[..header.iter().position(|&byte| !is_label(byte)).unwrap_or(header.len())];
+    let upper = label.to_ascii_uppercase();
+    let name = memchr::memmem::find(&upper, b"PRIVATE KEY")?;
+    let dashes = memchr::memmem::find(&upper[name..], b"-----")?;
+    let body = begin + name + dashes + 5;
+    let piece = &text[body..text.len().min(body + KEY)];
+    let end = memchr::memmem::find(piece, b"-----END");
+    let inside = &piece[..end.unwrap_or(piece.len())];
+    let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
+    let head = &inside[..inside.len().min(600)];
+    if inside.iter().filter(|byte| is_letter(byte)).count() < BODY || entropy(head) < 3.0 {
+        return None;
+    }
+    let Some(end) = end else {
+        let is_key =
+            |byte: &u8| is_letter(byte) || matches!(byte, b'\n' | b'\r' | b'\\' | b' ' | b':' | b'-' | b',');
+        let length = piece.iter().position(|byte| !is_key(byte)).unwrap_or(piece.len());
+        return (length >= BODY).then_some(body + length);
+    };
+    let footer = &piece[end + 8..piece.len().min(end + 140)];
+    let close = memchr::memmem::find(footer, b"-----").map_or(0, |close| close + 5);
+    Some(body + end + 8 + close)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chance_is_measured_in_bits() {
+        assert!(entropy(b"aaaa").abs() < 1e-9);
+        assert!((entropy(b"abcd") - 2.0).abs() < 1e-9);
+        assert!((entropy(b"abcdefgh") - 3.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_stands_for_a_secret_is_none() {
+        for text in [
+            "${DB_PASSWORD}",
+            "$TOKEN",
+            "%SECRET%",
+            "{{ vault.key }}",
+            "your-api-key-123",
+            "aaaaaaaaaaaa",
+            "/run/secrets/db1",
+            "ann@example.org",
+            "https://x.y/1",
+        ] {
+            assert!(is_placeholder(text.as_bytes()), "{text}");
+        }
+        for text in ["$ecret7Pass", "Tr0ub4dor&3", "a8f5f167f44f", "p/4kD9+xQ2"] {
+            assert!(!is_placeholder(text.as_bytes()), "{text}");
+        }
+    }
+
+    #[test]
+    fn words_and_numbers_are_not_mixed() {
+        for text in ["user_123456_profile", "release2024", "sha256-digest", "correct-horse-42"] {
+            assert!(!is_mixed(text.as_bytes()), "{text}");
+        }
+        assert!(is_mixed(b"x7Fq2LmPz9"));
+    }
+
+    #[test]
+    fn a_private_key_ends_at_its_footer() {
+        let body = "MIIEpAIBAAKCAQEA7Xq9LmPz0aBcDeFgHiJkLmNoPqRsTuVwXyZ0123456789+/ab";
+        let key = format!("-----BEGIN RSA PRIVATE KEY-----\n{body}\n-----END RSA PRIVATE KEY-----");
+        assert_eq!(private_key(format!("{key}\nmore").as_bytes()), Some(key.len()));
+        let cut = format!("-----BEGIN PRIVATE KEY-----\n{body}\n");
+        assert_eq!(private_key(format!("{cut}(the rest is lost)").as_bytes()), Some(cut.len()));
+        for none in [
+            "-----BEGIN PRIVATE KEY-----\n...\n-----END PRIVATE KEY-----".to_owned(),
+            format!("-----BEGIN CERTIFICATE-----\n{body}\n-----END CERTIFICATE-----"),
+            format!("-----BEGIN PUBLIC KEY-----\n{body}\n-----END PUBLIC KEY-----"),
+            "-----BEGIN".to_owned(),
+        ] {
+            assert_eq!(private_key(none.as_bytes()), None, "{none}");
+        }
+    }
+}
