@@ -49,6 +49,16 @@ pub enum Error {
         /// Bytes that it may have.
         limit: u64,
     },
+    /// What was to be written looks like a secret. No byte of that is in here.
+    #[error("not stored: {} looks like {rule}", match .line { Some(line) => format!("line {line} of `{path}`"), None => "the path".to_owned() })]
+    Secret {
+        /// The file, without what is a secret in its path.
+        path: MemoryPath,
+        /// The line on which it begins; `None`: it is the path.
+        line: Option<usize>,
+        /// The rule that found it.
+        rule: &'static str,
+    },
     /// What was to be made is there already, or came to be there while the change was under way.
     #[error("`{path}` already exists")]
     Exists {
@@ -285,6 +295,7 @@ impl Error {
             Self::TooLarge { path, size, limit } => {
                 Self::TooLarge { path: path.clone(), size: *size, limit: *limit }
             }
+            Self::Secret { path, line, rule } => Self::Secret { path: path.clone(), line: *line, rule },
             Self::Exists { path } => Self::Exists { path: path.clone() },
             Self::Missing { path } => Self::Missing { path: path.clone() },
             Self::Link { path } => Self::Link { path: path.clone() },

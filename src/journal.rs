@@ -106,6 +106,14 @@ pub(crate) enum Step {
         mode: u32,
         staged: Option<u64>,
     },
+    /// The version of the memory at `path` that was just written holds, or was to hold, what looks like a secret.
+    Warn {
+        path: String,
+        /// `None`: it is the path.
+        line: Option<usize>,
+        rule: String,
+        is_redacted: bool,
+    },
     /// The memory at `path` is gone; its file is taken to `staging/old-{staged}`, or is gone already.
     Delete {
         path: String,

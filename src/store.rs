@@ -22,6 +22,7 @@ mod erase;
 mod export;
 mod finish;
 mod forget;
+mod gate;
 mod history;
 mod open;
 mod plan;
@@ -48,6 +49,7 @@ use core::Core;
 pub use erase::{Erasure, Pruned, Redaction};
 pub use export::StoredFile;
 pub use forget::Receipt;
+pub use gate::Warned;
 pub use history::History;
 pub use open::Builder;
 use plan::Plan;
@@ -268,7 +270,7 @@ impl Store {
     /// # Errors
     /// What `decide` returns; else, with nothing changed,
     /// - what the settings or the rules of [`Edit`] refuse: [`Error::Hidden`], [`Error::ReadOnly`], [`Error::TooLarge`],
-    ///   [`Error::Overlap`];
+    ///   [`Error::Secret`], [`Error::Overlap`];
     /// - what stands, or came to stand meanwhile, where it must not: [`Error::Exists`], [`Error::Missing`],
     ///   [`Error::Link`], [`Error::BelowFile`], [`Error::Unsupported`];
     /// - what the disk, the journal or another process refuse: [`Error::Read`], [`Error::Write`],
@@ -302,12 +304,42 @@ impl Store {
         E: From<Error> + Send + 'static,
         F: FnMut(&mut Snapshot<'_>) -> Result<(Vec<Edit>, T), E> + Send + 'static,
     {
+        self.change_many_warned(decisions).into_iter().map(|result| self.keep_warned(result)).collect()
+    }
+
+    /// As [`Store::change`], with what looks like a secret in what was stored.
+    ///
+    /// # Errors
+    /// As [`Store::change`].
+    ///
+    /// # Panics
+    /// As [`Store::change`].
+    pub fn change_warned<T, E, F>(&self, decide: F) -> Result<(T, Vec<Warned>), E>
+    where
+        T: Send + 'static,
+        E: From<Error> + Send + 'static,
+        F: FnMut(&mut Snapshot<'_>) -> Result<(Vec<Edit>, T), E> + Send + 'static,
+    {
+        self.change_many_warned(vec![decide]).pop().expect("one decision has one result")
+    }
+
+    /// As [`Store::change_many`], with what looks like a secret in what was stored.
+    ///
+    /// # Panics
+    /// As [`Store::change_many`].
+    #[must_use = "one that fails says so here"]
+    pub fn change_many_warned<T, E, F>(&self, decisions: Vec<F>) -> Vec<Result<(T, Vec<Warned>), E>>
+    where
+        T: Send + 'static,
+        E: From<Error> + Send + 'static,
+        F: FnMut(&mut Snapshot<'_>) -> Result<(Vec<Edit>, T), E> + Send + 'static,
+    {
         let with_plan = |mut decide: F| {
             move |snapshot: &mut Snapshot<'_>| {
                 decide(snapshot).map(|(edits, answer)| (Plan::from(edits), answer))
             }
         };
-        self.carry_out(decisions.into_iter().map(with_plan).collect())
+        self.carry_out_warned(decisions.into_iter().map(with_plan).collect())
     }
 
     /// As [`Store::change_many`], with decisions that can say more than which edits to make.
@@ -317,12 +349,31 @@ impl Store {
         E: From<Error> + Send + 'static,
         F: FnMut(&mut Snapshot<'_>) -> Result<(Plan, T), E> + Send + 'static,
     {
+        self.carry_out_warned(decisions).into_iter().map(|result| self.keep_warned(result)).collect()
+    }
+
+    /// Puts what is told with a change where [`Store::take_warned`] finds it.
+    fn keep_warned<T, E>(&self, result: Result<(T, Vec<Warned>), E>) -> Result<T, E> {
+        let (answer, warned) = result?;
+        let mut kept = lock(&self.inner.core.warned);
+        let room = MOST_WARNED.saturating_sub(kept.len());
+        kept.extend(warned.into_iter().take(room));
+        Ok(answer)
+    }
+
+    fn carry_out_warned<T, E, F>(&self, decisions: Vec<F>) -> Vec<Result<(T, Vec<Warned>), E>>
+    where
+        T: Send + 'static,
+        E: From<Error> + Send + 'static,
+        F: FnMut(&mut Snapshot<'_>) -> Result<(Plan, T), E> + Send + 'static,
+    {
         let (requests, answers): (Vec<_>, Vec<_>) =
             decisions.into_iter().map(|decide| request(decide, &self.author)).unzip();
         let outcomes = self.inner.queue.run(requests, |waiting| self.inner.serve(waiting));
         let collect = |(outcome, answer): (Outcome, Answer<T, E>)| {
-            outcome.into_result()?;
-            lock(&answer).take().expect("a decision that is over has answered")
+            let warned = outcome.into_result()?;
+            let answer = lock(&answer).take().expect("a decision that is over has answered")?;
+            Ok((answer, warned))
         };
         outcomes.into_iter().zip(answers).map(collect).collect()
     }
@@ -348,7 +399,16 @@ impl Store {
     pub fn take_warning(&self) -> Option<Error> {
         lock(&self.inner.core.warning).take()
     }
+
+    /// Takes what looks like a secret in what was stored, of changes that did not return it themselves.
+    #[must_use]
+    pub fn take_warned(&self) -> Vec<Warned> {
+        std::mem::take(&mut *lock(&self.inner.core.warned))
+    }
 }
+
+/// What was told with changes whose callers did not ask is kept up to so much.
+const MOST_WARNED: usize = 1000;
 
 /// Where the answer of a decision will be.
 type Answer<T, E> = Arc<Mutex<Option<Result<T, E>>>>;

@@ -54,7 +54,7 @@ impl Dispatcher {
     /// Answers one call.
     #[must_use]
     pub fn run(&self, call: &ToolUse) -> ToolResult {
-        result(call, self.perform(&self.prepare(call)))
+        self.result(call, self.perform(&self.prepare(call)))
     }
 
     /// Answers several calls as [`Dispatcher::run`] would one after the other, in fewer syncs: the changes between
@@ -68,7 +68,37 @@ impl Dispatcher {
         let steps: Vec<_> = calls.clone().map(|call| self.prepare(call)).collect();
         let groups = steps.chunk_by(|a, b| !matches!(a, Step::View(_)) && !matches!(b, Step::View(_)));
         let answers = groups.flat_map(|group| self.perform_group(group));
-        calls.zip(answers).map(|(call, answer)| result(call, answer)).collect()
+        calls.zip(answers).map(|(call, answer)| self.result(call, answer)).collect()
+    }
+
+    /// What is sent back: an error quotes no secret.
+    fn result(&self, call: &ToolUse, answer: memory::Answer) -> ToolResult {
+        let is_error = answer.is_err();
+        let content = answer.unwrap_or_else(|words| Content::Text(self.masked(&words, call)));
+        ToolResult { tool_use_id: call.id.clone(), content, is_error }
+    }
+
+    /// The words of an error without secrets, whole or cut off, that they quote from the call.
+    fn masked(&self, words: &str, call: &ToolUse) -> String {
+        let guard = &self.store.settings().guard;
+        let mut words = guard.mask(words).into_owned();
+        let texts = call.input.as_object().into_iter().flat_map(|input| input.values());
+        for text in texts.filter_map(serde_json::Value::as_str) {
+            for found in guard.scan(text.as_bytes()) {
+                let Some(value) = text.get(found.range.clone()) else { continue };
+                let note = format!("[redacted: {}]", found.rule);
+                words = words.replace(value, &note);
+                // What is quoted is cut off after so many characters.
+                if let Some(cut) = words.find('…') {
+                    let ends =
+                        |&end: &usize| value.is_char_boundary(end) && words[..cut].ends_with(&value[..end]);
+                    if let Some(end) = (4..value.len()).rev().find(ends) {
+                        words.replace_range(cut - end..cut, &note);
+                    }
+                }
+            }
+        }
+        words
     }
 
     /// Reads a call as far as that goes without the disk.
@@ -106,12 +136,6 @@ impl Dispatcher {
 
 fn is_owned(name: &str) -> bool {
     name == MEMORY
-}
-
-fn result(call: &ToolUse, answer: memory::Answer) -> ToolResult {
-    let is_error = answer.is_err();
-    let content = answer.unwrap_or_else(Content::Text);
-    ToolResult { tool_use_id: call.id.clone(), content, is_error }
 }
 
 #[cfg(test)]

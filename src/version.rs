@@ -3,6 +3,7 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
+use crate::guard::Warning;
 use crate::hash::Hash;
 use crate::id::{ChangeId, MemoryId, VersionId};
 use crate::path::MemoryPath;
@@ -34,8 +35,8 @@ pub enum Operation {
 
 /// One version of a memory: what one change did to it.
 ///
-/// Serialized it has the field names of the Memory Stores API, without `content`; `change_id`, `moved_from` and `reason` are
-/// memdir's own.
+/// Serialized it has the field names of the Memory Stores API, without `content`; `change_id`, `moved_from`, `reason` and
+/// `warnings` (only where there are some) are memdir's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Version {
@@ -65,6 +66,8 @@ pub struct Version {
     pub reason: Option<String>,
     /// When and by whom its content and path were erased.
     pub redacted: Option<Redacted>,
+    /// What looks like a secret in it, or was left out of it.
+    pub warnings: Vec<Warning>,
     /// The row in the journal.
     pub(crate) n: i64,
     /// The row of its memory.
@@ -172,7 +175,8 @@ impl Serialize for Actor {
 impl Serialize for Version {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let text = |id: &dyn std::fmt::Display| id.to_string();
-        let mut fields = serializer.serialize_struct("Version", 14)?;
+        let mut fields =
+            serializer.serialize_struct("Version", 14 + usize::from(!self.warnings.is_empty()))?;
         fields.serialize_field("id", &text(&self.id))?;
         fields.serialize_field("type", "memory_version")?;
         fields.serialize_field("memory_id", &text(&self.memory_id))?;
@@ -187,6 +191,9 @@ impl Serialize for Version {
         fields.serialize_field("reason", &self.reason)?;
         fields.serialize_field("redacted_at", &self.redacted.as_ref().map(|r| rfc3339(&r.at)))?;
         fields.serialize_field("redacted_by", &self.redacted.as_ref().map(|r| &r.by))?;
+        if !self.warnings.is_empty() {
+            fields.serialize_field("warnings", &self.warnings)?;
+        }
         fields.end()
     }
 }

@@ -30,13 +30,16 @@ pub(super) struct Args {
     /// The end that the chain must have had at some time, as --print-head printed it
     #[arg(long, value_name = "HEAD", value_parser = head)]
     expect_head: Option<Hash>,
+    /// Look for secrets in every file and every version of the history, too
+    #[arg(long)]
+    secrets: bool,
     #[command(flatten)]
     common: Common,
 }
 
 pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
     let opened = args.common.open(Missing::Refuse)?;
-    let check = Check { fix: args.fix, expected_head: args.expect_head };
+    let check = Check { fix: args.fix, expected_head: args.expect_head, secrets: args.secrets };
     let mut bar = Bar::new();
     let report = opened.store.check(&check, &mut |progress| bar.show(progress))?;
     bar.end();

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use crate::error::{Error, NoContent, Trouble};
+use crate::guard::Guard;
 
 /// The exit code when a call or a check failed.
 pub(super) const FAILED: u8 = 1;
@@ -60,11 +61,13 @@ impl Fault {
         complain(&format!("warning: {}", self.text()));
     }
 
+    /// What is said: no secret, whatever is quoted.
     fn text(&self) -> String {
-        match &self.hint {
+        let text = match &self.hint {
             Some(hint) => format!("{}\nhint: {hint}", self.what),
             None => self.what.clone(),
-        }
+        };
+        Guard::default().mask(&text).into_owned()
     }
 }
 
@@ -97,6 +100,7 @@ fn hint(error: &Error) -> Option<String> {
         Error::Unknown { .. } => "run the command again: opening the store settles it",
         Error::Hidden { .. } => "set `hidden = \"allow\"` in `memdir.toml` to change hidden names",
         Error::ReadOnly { .. } => "it is in `read_only` of `memdir.toml`; an editor can change it",
+        Error::Secret { .. } => "`[guard]` in `memdir.toml` says what is done about secrets, by rule",
         Error::TooLarge { .. } => "`file_limit` in `memdir.toml` sets the limit",
         Error::NotText { .. } => "`memdir cat` gives its bytes, and any program may change the file itself",
         Error::NoVersion { .. } => {

@@ -103,7 +103,13 @@ fn say(version: &Version, is_new: bool, out: &mut Out) -> ControlFlow<()> {
         }
         (None, None) => "(redacted)".to_owned(),
     };
-    out.line(format_args!("  {}  {operation:<8}  {size:>8}  {place}", version.id))
+    let mut flow = out.line(format_args!("  {}  {operation:<8}  {size:>8}  {place}", version.id));
+    for warning in &version.warnings {
+        if flow.is_continue() {
+            flow = out.line(format_args!("      {}", out.paint(out::ODD, warning)));
+        }
+    }
+    flow
 }
 
 fn heading(version: &Version, out: &mut Out) -> ControlFlow<()> {

@@ -10,7 +10,7 @@ use super::fault::{Fault, complain};
 use super::paths::{Whereabouts, flat};
 use super::variable;
 use crate::path::MemoryPath;
-use crate::store::{Actor, Store};
+use crate::store::{Actor, Store, Warned};
 
 /// The store when nothing names one.
 const DEFAULT: &str = "memory";
@@ -168,6 +168,9 @@ impl Opened {
     pub(super) fn warn(&self) {
         if let Some(warning) = self.store.take_warning() {
             Fault::from(warning).warn();
+        }
+        for Warned { path, warning, .. } in self.store.take_warned() {
+            complain(&format!("warning: {path}: {warning}"));
         }
     }
 }

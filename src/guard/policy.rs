@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use serde::ser::{Serialize, SerializeStruct as _, Serializer};
+
 use super::{ours, scan};
 
 /// What is done about a secret in general.
@@ -63,6 +65,16 @@ pub struct Warning {
     pub rule: String,
     /// Whether it was left out.
     pub is_redacted: bool,
+}
+
+impl Serialize for Warning {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Warning", 3)?;
+        fields.serialize_field("line", &self.line)?;
+        fields.serialize_field("rule", &self.rule)?;
+        fields.serialize_field("is_redacted", &self.is_redacted)?;
+        fields.end()
+    }
 }
 
 impl std::fmt::Display for Warning {

@@ -11,6 +11,7 @@ use super::commit::{AGENT, CREATED, DELETED, MODIFIED, OUTSIDE, RECOVERY, USER};
 use super::history::READ;
 use super::{below, failure, from_sql};
 use crate::error::Result;
+use crate::guard::Warning;
 use crate::hash::Hash;
 use crate::id::{ChangeId, MemoryId, VersionId};
 use crate::path::MemoryPath;
@@ -20,7 +21,8 @@ use crate::version::{Actor, ActorFilter, Log, Operation, Redacted, Version};
 pub(super) const VERSIONS: &str =
     "SELECT v.n, v.id, v.memory, m.id, c.id, v.operation, v.path, v.sha256, v.size, v.mode,
     c.at, c.actor, c.name, c.reason, r.at, r.actor, r.name, v.prev, v.body IS NOT NULL,
-    (SELECT p.path FROM version p WHERE v.operation = 1 AND p.n = v.prev AND p.path <> v.path)
+    (SELECT p.path FROM version p WHERE v.operation = 1 AND p.n = v.prev AND p.path <> v.path),
+    (SELECT group_concat(w.line || ' ' || w.redacted || ' ' || w.rule, ',') FROM warning w WHERE w.version = v.n)
     FROM version v CROSS JOIN change c ON c.seq = v.change CROSS JOIN memory m ON m.n = v.memory
     LEFT JOIN redaction r ON r.version = v.n WHERE c.withdrawn = 0";
 
@@ -178,7 +180,21 @@ pub(super) fn read_version(row: &Row<'_>) -> rusqlite::Result<Version> {
         memory: row.get(2)?,
         prev: row.get(17)?,
         is_stored: row.get(18)?,
+        warnings: row.get::<_, Option<String>>(20)?.map_or_else(Vec::new, |text| read_warnings(&text)),
     })
+}
+
+/// Reads what was warned of, `LINE REDACTED RULE`, joined by commas.
+fn read_warnings(text: &str) -> Vec<Warning> {
+    let read = |one: &str| {
+        let (line, rest) = one.split_once(' ')?;
+        let (is_redacted, rule) = rest.split_once(' ')?;
+        let line = Some(line.parse().ok()?).filter(|&line| line > 0);
+        Some(Warning { line, rule: rule.to_owned(), is_redacted: is_redacted == "1" })
+    };
+    let mut warnings: Vec<Warning> = text.split(',').filter_map(read).collect();
+    warnings.sort();
+    warnings
 }
 
 /// Reads a time.

@@ -273,7 +273,11 @@ impl<'a> Taker<'a> {
             .execute("DELETE FROM anchor WHERE first IN (?1, ?2 + 1)", params![from, last])
             .and_then(|_| self.db.execute("INSERT INTO anchor VALUES (?1, ?2, ?3)", params![from, to, chain]))
             .map_err(failure(PRUNE))?;
-        for table in ["DELETE FROM redaction WHERE version", "DELETE FROM version WHERE n"] {
+        for table in [
+            "DELETE FROM redaction WHERE version",
+            "DELETE FROM warning WHERE version",
+            "DELETE FROM version WHERE n",
+        ] {
             let sql = format!("{table} BETWEEN ?1 AND ?2");
             self.db.execute(&sql, params![first, last]).map_err(failure(PRUNE))?;
         }

@@ -104,6 +104,7 @@ fn erase(db: &Connection, n: i64, now: i64, by: &Actor) -> Result<()> {
     let sql =
         "UPDATE version SET path = NULL, sha256 = NULL, salt = NULL, body = NULL, staged = NULL WHERE n = ?1";
     db.execute(sql, params![n]).map_err(failure(REDACT))?;
+    db.execute("DELETE FROM warning WHERE version = ?1", params![n]).map_err(failure(REDACT))?;
     db.execute("INSERT OR IGNORE INTO redaction VALUES (?1, ?2, ?3, ?4)", params![n, now, actor, name])
         .map_err(failure(REDACT))?;
     Ok(())

@@ -22,6 +22,7 @@ const APPLICATION: i64 = 0x6d65_6d64;
 ///   `kept/` or were never read. `salt`, `path` and `sha256` make `leaf`; `chain` runs over all leaves.
 /// - `place`: every path that a version of a memory has, unless it was redacted.
 /// - `redaction`: versions whose content and path were erased, when and by whom.
+/// - `warning`: what looks like a secret in a version, by line (0: its path), or was left out of it.
 /// - `anchor`: runs of versions that retention took, with the chain's hash at the last of them.
 /// - `body`: whole bytes, or the middle of a delta against `base`. `depth` and `weight`: deltas and their bytes since a whole one.
 const TABLES: &str = "
@@ -47,6 +48,8 @@ const TABLES_2: &str = "
 CREATE TABLE place (path TEXT NOT NULL, memory INTEGER NOT NULL, PRIMARY KEY (path, memory)) STRICT, WITHOUT ROWID;
 CREATE TABLE redaction (version INTEGER PRIMARY KEY, at INTEGER NOT NULL, actor INTEGER NOT NULL, name TEXT) STRICT;
 CREATE TABLE anchor (first INTEGER PRIMARY KEY, last INTEGER NOT NULL, chain BLOB NOT NULL) STRICT;
+CREATE TABLE warning (version INTEGER NOT NULL, line INTEGER NOT NULL, rule TEXT NOT NULL, redacted INTEGER NOT NULL,
+    PRIMARY KEY (version, line, rule)) STRICT, WITHOUT ROWID;
 CREATE INDEX change_withdrawn ON change (seq) WHERE withdrawn = 1;
 ";
 

@@ -31,6 +31,7 @@ impl Journal {
                 "a memory is found by no other path",
                 "(SELECT path, memory FROM place EXCEPT SELECT path, memory FROM version WHERE path IS NOT NULL)",
             ),
+            ("what was warned of is a version", "warning WHERE version NOT IN (SELECT n FROM version)"),
             ("what was redacted is a version", "redaction WHERE version NOT IN (SELECT n FROM version)"),
         ] {
             assert_eq!(self.one(&format!("SELECT count(*) FROM {wrong}"), "count").unwrap(), 0, "{what}");

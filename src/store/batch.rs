@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use super::gate::{self, Warned};
 use super::plan::Plan;
 use super::publish::{Act, Slot};
 use super::queue::{Decided, Outcome, Request, Ticket};
@@ -11,6 +12,7 @@ use super::snapshot::{ReadFile, Snapshot};
 use super::{Author, Edit, Hidden};
 use crate::disk::{Handles, Look, Place};
 use crate::error::{Error, Result};
+use crate::guard::{Guard, Warning};
 use crate::id::ChangeId;
 use crate::journal::Step;
 use crate::path::MemoryPath;
@@ -33,6 +35,8 @@ pub(super) struct Accepted {
     pub(super) own: Vec<Step>,
     /// What to look at if the outcome is unknown.
     pub(super) path: MemoryPath,
+    /// What is told with it once it is made.
+    pub(super) warned: Vec<Warned>,
 }
 
 impl Drop for Accepted {
@@ -116,9 +120,17 @@ pub(super) struct Addition {
     pub(super) ended: Vec<Step>,
     pub(super) own: Vec<Step>,
     pub(super) staged: Vec<String>,
+    /// What is told with it.
+    pub(super) warned: Vec<Warned>,
 }
 
 impl Addition {
+    /// Takes note of what is to be told of a file.
+    pub(super) fn warn(&mut self, guard: &Guard, path: &MemoryPath, warnings: Vec<Warning>) {
+        let path = gate::shown(guard, path);
+        self.warned.extend(warnings.into_iter().map(|warning| Warned { path: path.clone(), warning }));
+    }
+
     fn new(plan: Plan) -> Self {
         let moved = plan.moves.iter().map(|moved| (moved.to.clone(), moved.from.clone())).collect();
         let left = plan.moves.iter().map(|moved| (moved.from.as_str().to_owned(), None)).collect();
@@ -173,7 +185,7 @@ impl<'s, 'a> Batch<'s, 'a> {
         let plan = match decided {
             Decided::Plan(plan) => *plan,
             Decided::Declined => {
-                request.ticket.end(Outcome::Done);
+                request.ticket.end(Outcome::Done(Vec::new()));
                 return Offer::Settled;
             }
             Decided::Panicked(panic) => {
@@ -200,7 +212,7 @@ impl<'s, 'a> Batch<'s, 'a> {
         let ticket = &request.ticket;
         refuse_unfit(&edits, plan.in_order)?;
         let Some(path) = edits.first().map(|edit| edit.paths()[0].clone()) else {
-            ticket.end(Outcome::Done);
+            ticket.end(Outcome::Done(Vec::new()));
             return Ok(Offer::Settled);
         };
         let is_alone = edits.len() > 1;
@@ -249,12 +261,14 @@ impl<'s, 'a> Batch<'s, 'a> {
             }
             return Err(error);
         }
-        let (outside, own) = addition.into_steps();
+        let warned = std::mem::take(&mut addition.warned);
+        let (mut outside, own) = addition.into_steps();
+        gate::note_outside(self.guard(), &mut outside);
         if own.is_empty() {
-            ticket.end(Outcome::Done);
+            ticket.end(Outcome::Done(warned));
         } else {
             let (ticket, author) = (Arc::clone(ticket), Arc::clone(&request.author));
-            self.accepted.push(Accepted { ticket, author, change, outside, own, path });
+            self.accepted.push(Accepted { ticket, author, change, outside, own, path, warned });
         }
         Ok(Offer::Settled)
     }

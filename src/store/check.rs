@@ -11,6 +11,7 @@ use crate::path::MemoryPath;
 mod files;
 mod history;
 mod room;
+mod secrets;
 
 use history::Verified;
 
@@ -22,6 +23,8 @@ pub struct Check {
     pub fix: bool,
     /// An end that the chain of versions must have, or must have had: the versions up to it are as they were then.
     pub expected_head: Option<Hash>,
+    /// Look for secrets in every file and every version.
+    pub secrets: bool,
 }
 
 /// How far a check is.
@@ -40,7 +43,7 @@ pub struct Progress {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
-    /// What sort of thing, a stable name for programs: `chain`, `content`, `database`, `file`, `link`, `mode`, `name`, `size`, `leftover`, …
+    /// What sort of thing, a stable name for programs: `chain`, `content`, `database`, `file`, `link`, `mode`, `name`, `size`, `leftover`, `secret`, …
     pub kind: &'static str,
     /// Whether it is wrong, or only worth knowing.
     pub is_wrong: bool,
@@ -163,6 +166,10 @@ impl Store {
         let history = reader.as_ref().map(Reader::history);
         if let Some(Ok((.., head))) = history.map(History::size) {
             verified.head = head;
+        }
+        secrets::tell_absorbed(&absorbed, &self.inner.core.settings.guard, &mut findings);
+        if let Some(history) = history.filter(|_| check.secrets && !findings.is_damaged()) {
+            secrets::look(self, history, &mut findings)?;
         }
         self.look_around(check, history, &mut findings)?;
         // What was warned of is in the report.

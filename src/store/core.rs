@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use chrono::{DateTime, Utc};
 
+use super::gate::Warned;
 use super::queue::lock;
 use super::{Hidden, Settings};
 use crate::disk::{Base, Mark};
@@ -22,6 +23,8 @@ pub(super) struct Core {
     pub(super) unsettled: AtomicBool,
     pub(super) poison: Mutex<Option<Trouble>>,
     pub(super) warning: Mutex<Option<Error>>,
+    /// What looks like a secret in what was stored.
+    pub(super) warned: Mutex<Vec<Warned>>,
 }
 
 impl Core {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::absorb;
 use super::batch::{Accepted, Batch};
+use super::gate;
 use super::publish::{Act, Expected, Original, Pending, Slot, Take};
 use super::queue::Outcome;
 use super::session::Session;
@@ -30,7 +31,8 @@ struct Afterwards {
 }
 
 impl Afterwards {
-    fn settle(self, session: &mut Session<'_>) -> Result<()> {
+    fn settle(mut self, session: &mut Session<'_>) -> Result<()> {
+        gate::note_outside(&session.core.settings.guard, &mut self.outside);
         if !self.outside.is_empty() {
             let mut records =
                 vec![Record { by: &Actor::Outside, reason: None, id: None, steps: &self.outside }];
@@ -80,9 +82,10 @@ impl Batch<'_, '_> {
             session.core.set_unsettled(true);
         }
         for (i, accepted) in accepted.iter().enumerate() {
+            let done = || Outcome::Done(accepted.warned.clone());
             let failure =
                 failed.iter().find(|(owners, _)| owners.contains(&i)).map(|(_, error)| error.again());
-            accepted.ticket.end(failure.map_or(Outcome::Done, Outcome::Failed));
+            accepted.ticket.end(failure.map_or_else(done, Outcome::Failed));
         }
     }
 }

@@ -116,6 +116,7 @@ impl Builder {
             unsettled: AtomicBool::new(false),
             poison: Mutex::new(None),
             warning: Mutex::new(None),
+            warned: Mutex::default(),
         };
         let inner = Inner { core, queue: Queue::default(), engine: Mutex::default() };
         let author = Author { actor: self.actor, reason: None };

@@ -27,6 +27,8 @@ pub(super) struct Plan {
     pub(super) may_be_hidden: bool,
     /// Whether files may be larger than the settings allow: they were so before.
     pub(super) may_be_large: bool,
+    /// Whether all of it was stored before: what looks like a secret in it is told, and not refused.
+    pub(super) is_restored: bool,
 }
 
 /// A memory that goes to another path.

@@ -6,6 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
 
 use super::Author;
+use super::gate::Warned;
 use super::plan::Plan;
 use super::snapshot::Snapshot;
 use crate::error::{Error, Result};
@@ -22,8 +23,8 @@ pub(super) enum Decided {
 
 /// How a request ended.
 pub(super) enum Outcome {
-    /// Its edits are durable and published, or it wanted none.
-    Done,
+    /// Its edits are durable and published, or it wanted none; what is told with that.
+    Done(Vec<Warned>),
     /// Nothing of it was made.
     Failed(Error),
     Panicked(Box<dyn Any + Send>),
@@ -207,9 +208,9 @@ pub(super) fn fail_all(requests: &mut VecDeque<Request>, error: &Error) {
 
 impl Outcome {
     /// What the caller gets: a panic goes on where it belongs.
-    pub(super) fn into_result(self) -> Result<()> {
+    pub(super) fn into_result(self) -> Result<Vec<Warned>> {
         match self {
-            Self::Done => Ok(()),
+            Self::Done(warned) => Ok(warned),
             Self::Failed(error) => Err(error),
             Self::Panicked(panic) => std::panic::resume_unwind(panic),
         }
@@ -237,9 +238,9 @@ mod tests {
             threads.spawn(move || {
                 second.recv().unwrap();
                 let outcomes = queue.run(vec![request()], |waiting| {
-                    waiting.drain(..).for_each(|request| request.ticket.end(Outcome::Done));
+                    waiting.drain(..).for_each(|request| request.ticket.end(Outcome::Done(Vec::new())));
                 });
-                assert!(matches!(outcomes[..], [Outcome::Done]));
+                assert!(matches!(outcomes[..], [Outcome::Done(_)]));
             });
             let lead = std::panic::AssertUnwindSafe(|| {
                 queue.run(vec![request()], |waiting| {

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::absorb;
 use super::batch::{staged_new, staged_old};
+use super::gate;
 use super::session::Session;
 use super::sync::sync;
 use super::verdict::{Seen, Verdict, is_torn, verdict};
@@ -79,7 +80,7 @@ fn mend(session: &mut Session<'_>, touched: &Touched) -> Result<()> {
             Err(error) => return Err(error),
         }
     }
-    record(session, &Actor::Recovery, &recovered)
+    record(session, &Actor::Recovery, recovered)
 }
 
 /// Does again what a change did to directories, where it is not done, and notes which files it touched. `rest` are the
@@ -179,7 +180,7 @@ fn judge(session: &mut Session<'_>, path: &str, known: &Known) -> Result<bool> {
         // Of the memory itself: what lies below a directory in its place is judged for itself.
         Verdict::Deleted => theirs.push(Step::Delete { path: path.to_owned(), staged: None }),
     }
-    record(session, &Actor::Outside, &theirs)?;
+    record(session, &Actor::Outside, theirs)?;
     Ok(false)
 }
 
@@ -242,8 +243,12 @@ fn remove(session: &mut Session<'_>, path: &MemoryPath, known: &Known) -> Result
 }
 
 /// Commits `steps`, if there are any, as one change.
-fn record(session: &mut Session<'_>, by: &Actor, steps: &[Step]) -> Result<()> {
+fn record(session: &mut Session<'_>, by: &Actor, mut steps: Vec<Step>) -> Result<()> {
     if !steps.is_empty() {
+        if *by == Actor::Outside {
+            gate::note_outside(&session.core.settings.guard, &mut steps);
+        }
+        let steps = &steps;
         session.journal.commit(session.core.now(), &[Record { by, reason: None, id: None, steps }])?;
     }
     Ok(())

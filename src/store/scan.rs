@@ -4,7 +4,7 @@ use std::collections::{HashSet, VecDeque};
 use std::os::fd::AsFd as _;
 
 use super::session::{Patience, Session};
-use super::{Actor, Store, absorb, lock};
+use super::{Actor, Store, absorb, gate, lock};
 use crate::disk::{Go, What, survey};
 use crate::error::{Error, Result, Trouble};
 use crate::id::{ChangeId, new_ulid};
@@ -173,6 +173,7 @@ fn take_some(session: &mut Session<'_>, tasks: &mut VecDeque<Task>, change: Chan
         }
     }
     if !steps.is_empty() {
+        gate::note_outside(&session.core.settings.guard, &mut steps);
         let record = Record { by: &Actor::Outside, reason: None, id: Some(change), steps: &steps };
         session.journal.commit(session.core.now(), &[record])?;
         session.core.count_unsynced(1);

@@ -114,7 +114,8 @@ pub(super) fn decisions(
         move |snapshot: &mut Snapshot<'_>| {
             let Some(Way::Conflict(_, stays)) = &*lock(&way) else { return Ok((Plan::default(), ())) };
             snapshot.read(&path)?;
-            Ok((plan(&path, Some(Arc::clone(stays)), change), ()))
+            // What stays was there before the edited text was.
+            Ok((Plan { is_restored: true, ..plan(&path, Some(Arc::clone(stays)), change) }, ()))
         }
     };
     (vec![Box::new(first), Box::new(second)], way)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::batch::{Addition, Batch, Planned, staged_new, staged_old};
 use super::publish::{Act, Move, Pending, Slot, Take, Tree};
 use super::session::refuse_unwritable;
-use super::{Edit, absorb};
+use super::{Edit, absorb, gate};
 use crate::disk::{Draft, Look, OpenFile, Place};
 use crate::error::{Error, Result};
 use crate::guard;
@@ -70,6 +70,11 @@ impl Batch<'_, '_> {
         let asked = addition.plan.modes.get(&path).copied();
         let mode = asked.or(mode_before).unwrap_or(settings.file_mode);
         let is_another = addition.brings_another(&path);
+        let mut warnings = Vec::new();
+        if before.is_none() {
+            let from = addition.moved.get(&path);
+            warnings = gate::judge_path(self.guard(), &path, from, addition.plan.is_restored)?;
+        }
         if before.as_ref() == Some(&bytes) && mode_before == Some(mode) && !is_another {
             return Ok(());
         }
@@ -78,6 +83,14 @@ impl Batch<'_, '_> {
         if !addition.plan.may_be_large && !guard::fits(size, limit, size_before) {
             return Err(Error::TooLarge { path, size, limit });
         }
+        let passed = gate::judge(self.guard(), &path, bytes, before.as_ref(), addition.plan.is_restored)?;
+        let bytes = passed.bytes;
+        if before.as_ref() == Some(&bytes) && mode_before == Some(mode) && !is_another {
+            addition.warn(self.guard(), &path, passed.warnings);
+            return Ok(());
+        }
+        warnings.extend(passed.warnings);
+        let size = bytes.len() as u64;
         let n = self.number();
         let staged = planned.place.missing.is_empty().then_some(n);
         if staged.is_some() {
@@ -130,6 +143,15 @@ impl Batch<'_, '_> {
         let old = before.filter(|_| !is_another);
         let content = Content { hash, size, bytes: Stored::Here { new: bytes, old } };
         addition.own.push(Step::Write { path: path.as_str().into(), content, mode, staged });
+        for warning in &warnings {
+            addition.own.push(Step::Warn {
+                path: path.as_str().into(),
+                line: warning.line,
+                rule: warning.rule.clone(),
+                is_redacted: warning.is_redacted,
+            });
+        }
+        addition.warn(self.guard(), &path, warnings);
         Ok(())
     }
 
@@ -281,6 +303,7 @@ impl Batch<'_, '_> {
             Look::Link => return Err(Error::Link { path: from }),
             _ => return Err(Error::Unsupported { path: from }),
         }
+        let warnings = gate::judge_path(self.guard(), &to, Some(&from), addition.plan.is_restored)?;
         let destination = self.session.place(&to)?;
         if destination.look != Look::Missing {
             return Err(Error::Exists { path: to });
@@ -297,6 +320,7 @@ impl Batch<'_, '_> {
         }
         let inode = place.stamp.map_or(0, |stamp| stamp.ino);
         addition.own.push(Step::Rename { from: from.as_str().into(), to: to.as_str().into(), inode });
+        addition.warn(self.guard(), &to, warnings);
         self.slots.acts.push(Act::Move(Move {
             from,
             to,

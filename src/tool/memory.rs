@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::store::Store;
+use crate::store::{Store, Warned};
 
 use super::wire::Content;
 
@@ -25,19 +25,26 @@ pub(super) type Answer = Result<Content, String>;
 
 /// Makes one change.
 pub(super) fn change(store: &Store, change: &Arc<Change>) -> Answer {
-    answer(change, store.change(decision(Arc::clone(change), store.settings().create)))
+    answer(store, change, store.change_warned(decision(Arc::clone(change), store.settings())))
 }
 
 /// Makes several changes, one after the other.
 pub(super) fn change_all<'a>(store: &Store, changes: impl Iterator<Item = &'a Arc<Change>>) -> Vec<Answer> {
     let changes: Vec<_> = changes.collect();
-    let decisions =
-        changes.iter().map(|&change| decision(Arc::clone(change), store.settings().create)).collect();
-    changes.into_iter().zip(store.change_many(decisions)).map(|(change, made)| answer(change, made)).collect()
+    let decisions = changes.iter().map(|&change| decision(Arc::clone(change), store.settings())).collect();
+    let made = store.change_many_warned(decisions);
+    changes.into_iter().zip(made).map(|(change, made)| answer(store, change, made)).collect()
 }
 
-fn answer(change: &Change, made: Result<String, change::Refusal>) -> Answer {
-    made.map(Content::Text).map_err(|refusal| match refusal {
+fn answer(store: &Store, change: &Change, made: Result<(String, Vec<Warned>), change::Refusal>) -> Answer {
+    let told = |(mut text, warned): (String, Vec<Warned>)| {
+        if warned.iter().any(|warned| warned.warning.is_redacted) {
+            text = store.settings().guard.mask(&text).into_owned();
+        }
+        text.extend(warned.iter().map(|warned| words::warning(&warned.warning)));
+        Content::Text(text)
+    };
+    made.map(told).map_err(|refusal| match refusal {
         change::Refusal::Words(words) => words,
         change::Refusal::Store(error) => words::refused(&error, change.command(), &change.paths()),
     })

@@ -60,7 +60,7 @@ pub(super) fn put_away(session: &mut Session<'_>, name: &str, path: &str, known:
             }
         })?;
     }
-    record(session, &Actor::Outside, &steps)?;
+    record(session, &Actor::Outside, steps)?;
     discard(session, name);
     Ok(())
 }

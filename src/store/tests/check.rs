@@ -6,7 +6,7 @@ use std::process::Command;
 use super::*;
 use crate::store::{Check, Finding, Report, Settings};
 
-const FIX: Check = Check { fix: true, expected_head: None };
+const FIX: Check = Check { fix: true, expected_head: None, secrets: false };
 
 fn seed(store: &Store) {
     put(store, "a.md", "a\n").unwrap();
@@ -284,7 +284,7 @@ fn the_chain_must_have_had_the_end_that_is_expected() {
     let world = World::new();
     let store = world.open();
     let expect = |head: Hash| {
-        let check = Check { fix: false, expected_head: Some(head) };
+        let check = Check { fix: false, expected_head: Some(head), secrets: false };
         told(&store.check(&check, &mut |_| ()).unwrap().findings)
     };
     let begin = Hash([0; 32]);

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::store::{Create, Edit, Found, Look, Snapshot};
+use crate::guard::Guard;
+use crate::store::{Create, Edit, Found, Look, Settings, Snapshot};
 use crate::text;
 use crate::text::Bytes;
 
@@ -37,11 +38,12 @@ type Decided = Result<(Vec<Edit>, String), Refusal>;
 /// What the store is to run inside the lock.
 pub(super) fn decision(
     change: Arc<Change>,
-    create: Create,
+    settings: &Settings,
 ) -> impl FnMut(&mut Snapshot<'_>) -> Decided + Send + 'static {
+    let (create, guard) = (settings.create, settings.guard.clone());
     move |snapshot| match &*change {
         Change::Create { at, bytes } => create_file(snapshot, at, bytes, create),
-        Change::StrReplace { at, old, new } => str_replace(snapshot, at, old, new),
+        Change::StrReplace { at, old, new } => str_replace(snapshot, at, old, new, &guard),
         Change::Insert { at, after, text } => insert(snapshot, at, *after, text),
         Change::Delete { at } => delete(snapshot, at),
         Change::Rename { from, to } => rename(snapshot, from, to),
@@ -63,10 +65,10 @@ fn create_file(snapshot: &mut Snapshot<'_>, at: &Named, bytes: &Bytes, create: C
     Ok((vec![edit], words::created(&at.text)))
 }
 
-fn str_replace(snapshot: &mut Snapshot<'_>, at: &Named, old: &str, new: &str) -> Decided {
+fn str_replace(snapshot: &mut Snapshot<'_>, at: &Named, old: &str, new: &str, guard: &Guard) -> Decided {
     edit(snapshot, at, Command::StrReplace, |content| {
         let replaced = text::replace(content, old, new);
-        let replaced = replaced.map_err(|error| words::not_replaced(&error, old, &at.text))?;
+        let replaced = replaced.map_err(|error| words::not_replaced(&error, &guard.mask(old), &at.text))?;
         let mut answer = words::REPLACED.to_owned();
         text::push_snippet(&mut answer, &replaced.text, replaced.at, replaced.line);
         Ok((replaced.text, answer))

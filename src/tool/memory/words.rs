@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use crate::error::{Error, Trouble};
+use crate::guard::Warning;
 use crate::path::{MemoryPath, PathError};
 use crate::store::Look;
 use crate::text::{NotReplaced, counted, echo, human_size, quote};
@@ -187,6 +188,16 @@ fn unsupported(path: &str) -> String {
     format!("Error: Unsupported file type for {}", echo(path))
 }
 
+fn secret(line: Option<usize>, rule: &str) -> String {
+    let what = line.map_or_else(|| "the path".to_owned(), |line| format!("line {line}"));
+    format!("Error: Not stored: {what} looks like {rule}. Remove the secret and try again")
+}
+
+/// The last line of the answer to a change in which something looks like a secret.
+pub(super) fn warning(warning: &Warning) -> String {
+    format!("\nWarning: {warning}")
+}
+
 /// The words for what a store says to a command; `paths` are the call's, which are shown as it gave them.
 pub(super) fn refused(error: &Error, command: Command, paths: &[&Named]) -> String {
     let shown = |path: &MemoryPath| match paths.iter().find(|named| named.path == *path) {
@@ -200,6 +211,7 @@ pub(super) fn refused(error: &Error, command: Command, paths: &[&Named]) -> Stri
         Error::TooLarge { path, size, limit } => {
             format!("Error: File {} would be {size} bytes, over the limit of {limit} bytes", shown(path))
         }
+        Error::Secret { line, rule, .. } => secret(*line, rule),
         Error::Exists { path } => exists(command, &shown(path)),
         Error::Missing { path } => missing(command, &shown(path)),
         Error::Link { path } => link(&shown(path)),

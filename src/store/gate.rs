@@ -1,0 +1,128 @@
+//! The gate that everything passes before any byte of it is staged: no secret is stored.
+//!
+//! The whole resulting file is judged, and what the file had before is nobody's fault: a person may have put it there.
+
+use std::sync::Arc;
+
+use super::batch::Batch;
+use crate::error::{Error, Result};
+use crate::guard::{Action, Found, Guard, Mode, Warning, without};
+use crate::journal::{Step, Stored};
+use crate::path::MemoryPath;
+use crate::text::Bytes;
+
+/// What was told with a change that was made: something in it looks like a secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Warned {
+    /// The file, as far as its path is no secret itself.
+    pub path: MemoryPath,
+    /// What is in it.
+    pub warning: Warning,
+}
+
+/// What may be stored of a text, and what is told with it.
+pub(super) struct Passed {
+    pub(super) bytes: Bytes,
+    pub(super) warnings: Vec<Warning>,
+}
+
+/// Judges what a file is to hold. `before` is what it held; what `is_restored` was stored before, and is only told.
+pub(super) fn judge(
+    guard: &Guard,
+    path: &MemoryPath,
+    bytes: Bytes,
+    before: Option<&Bytes>,
+    is_restored: bool,
+) -> Result<Passed> {
+    let is_new = |found: &Found| {
+        let value = &bytes[found.range.clone()];
+        !before.is_some_and(|before| memchr::memmem::find(before, value).is_some())
+    };
+    let found: Vec<Found> = guard.scan(&bytes).into_iter().filter(is_new).collect();
+    if let Some(Found { rule, line, .. }) = found.iter().find(|found| found.action == Action::Block)
+        && !is_restored
+    {
+        return Err(Error::Secret { path: shown(guard, path), line: Some(*line), rule });
+    }
+    let is_left_out = |found: &&Found| found.action == Action::Redact && !is_restored;
+    let warnings = found
+        .iter()
+        .map(|found| Warning {
+            line: Some(found.line),
+            rule: found.rule.to_owned(),
+            is_redacted: is_left_out(&found),
+        })
+        .collect();
+    let bytes = if found.iter().any(|found| is_left_out(&found)) {
+        Arc::new(without(&bytes, found.iter().filter(is_left_out)))
+    } else {
+        bytes
+    };
+    Ok(Passed { bytes, warnings })
+}
+
+/// Judges a path at which nothing was; `from` is where it was before, if it moves.
+pub(super) fn judge_path(
+    guard: &Guard,
+    path: &MemoryPath,
+    from: Option<&MemoryPath>,
+    is_restored: bool,
+) -> Result<Vec<Warning>> {
+    let text = path.as_str();
+    let is_new = |found: &Found| !from.is_some_and(|from| from.as_str().contains(&text[found.range.clone()]));
+    let found: Vec<Found> = guard.scan(text.as_bytes()).into_iter().filter(is_new).collect();
+    // A path cannot be half of itself: what would be left out of a text is refused.
+    let is_refused = |found: &&Found| found.action >= Action::Redact && !is_restored;
+    match found.iter().find(is_refused) {
+        Some(Found { rule, .. }) => Err(Error::Secret { path: shown(guard, path), line: None, rule }),
+        None => Ok(found
+            .iter()
+            .map(|found| Warning { line: None, rule: found.rule.to_owned(), is_redacted: false })
+            .collect()),
+    }
+}
+
+/// A path without what is a secret in it.
+pub(super) fn shown(guard: &Guard, path: &MemoryPath) -> MemoryPath {
+    match guard.mask(path.as_str()) {
+        std::borrow::Cow::Borrowed(_) => path.clone(),
+        std::borrow::Cow::Owned(masked) => MemoryPath::from_normal(masked),
+    }
+}
+
+/// Adds to what others did what looks like a secret in it: told, never altered.
+pub(super) fn note_outside(guard: &Guard, steps: &mut Vec<Step>) {
+    if guard.is_off() {
+        return;
+    }
+    let mut notes = Vec::new();
+    for step in &*steps {
+        let Step::Write { path, content, .. } = step else { continue };
+        let Stored::Here { new, .. } = &content.bytes else { continue };
+        notes.extend(guard.scan(new).into_iter().map(|found| Step::Warn {
+            path: path.clone(),
+            line: Some(found.line),
+            rule: found.rule.to_owned(),
+            is_redacted: false,
+        }));
+    }
+    // Every path is written once.
+    steps.append(&mut notes);
+}
+
+/// What is looked for where a person asks for it, whatever is done about writes.
+pub(super) fn searching(guard: &Guard) -> Guard {
+    let mut guard = guard.clone();
+    if guard.mode == Mode::All(Action::Off) {
+        guard.mode = Mode::Default;
+    }
+    guard
+}
+
+impl Batch<'_, '_> {
+    /// The settings of the gate.
+    pub(super) fn guard(&self) -> &Guard {
+        &self.session.core.settings.guard
+    }
+}
