@@ -169,6 +169,7 @@ impl Store {
     #[must_use]
     pub fn with_actor(&self, actor: Actor) -> Self {
         let reason = self.author.reason.clone();
+        let actor = actor.map_name(|name| self.settings().guard.mask(name).into_owned());
         Self { inner: Arc::clone(&self.inner), author: Arc::new(Author { actor, reason }) }
     }
 
@@ -176,10 +177,8 @@ impl Store {
     #[must_use]
     pub fn with_reason(&self, reason: impl Into<String>) -> Self {
         let actor = self.author.actor.clone();
-        Self {
-            inner: Arc::clone(&self.inner),
-            author: Arc::new(Author { actor, reason: Some(reason.into()) }),
-        }
+        let reason = self.settings().guard.mask(&reason.into()).into_owned();
+        Self { inner: Arc::clone(&self.inner), author: Arc::new(Author { actor, reason: Some(reason) }) }
     }
 
     /// The settings in force.

@@ -143,6 +143,17 @@ impl Keep {
     }
 }
 
+impl Actor {
+    /// The same sort of actor by another name, where it has one.
+    pub(crate) fn map_name(self, rename: impl FnOnce(&str) -> String) -> Self {
+        match self {
+            Self::Agent(name) => Self::Agent(rename(&name)),
+            Self::User(name) => Self::User(rename(&name)),
+            other => other,
+        }
+    }
+}
+
 impl Operation {
     /// The name that it has in the Memory Stores API.
     #[must_use]

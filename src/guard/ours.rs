@@ -52,8 +52,8 @@ pub(super) static RULES: [Rule; 6] = [
     ),
     judged(
         "password-in-url",
-        &["://"],
-        r#"://[^\s/:@"'<>]{0,64}:([^\s/@:"'<>]{6,128})@[\w.\[-]"#,
+        &[":/"],
+        r#":/{1,2}[^\s/:@"'<>]{0,64}:([^\s/@:"'<>]{6,128})@[\w.\[-]"#,
         2.3,
         |_, value| !value.starts_with(b"$") && value::has_letter(value) && !is_plain(value),
     ),

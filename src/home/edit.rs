@@ -55,6 +55,9 @@ impl Draft {
             Found::Not(Look::BelowFile(file)) => return Err(Error::BelowFile { path, file }),
             Found::Not(_) => return Err(Error::Unsupported { path }),
         };
+        if base.is_none() {
+            store.refuse_secret_path(&path)?;
+        }
         let directory = store.edits_path()?.join(store.new_change().0.to_string());
         let file = directory.join(name);
         let text = base.as_deref().unwrap_or_default();
@@ -87,10 +90,16 @@ impl Draft {
     /// is, and the edited text becomes a version of it that is not the newest one.
     ///
     /// # Errors
-    /// As [`Store::change`], and [`Error::NotText`]; the copy stays then.
+    /// As [`Store::change`], and [`Error::NotText`]; the copy stays then, but for what looks like a secret in it.
     pub fn finish(self) -> Result<Edited> {
         let mine = self.text()?;
-        let edited = self.store.settle(&self.path, self.base.as_deref(), &mine)?;
+        let edited = match self.store.settle(&self.path, self.base.as_deref(), &mine) {
+            Err(error @ Error::Secret { .. }) => {
+                self.leave_out(&mine)?;
+                return Err(error);
+            }
+            settled => settled?,
+        };
         // What cannot be removed now is a leftover that a check names.
         let _ = std::fs::remove_dir_all(&self.directory);
         Ok(edited)
@@ -100,6 +109,14 @@ impl Draft {
     #[must_use]
     pub fn keep(self) -> PathBuf {
         self.file
+    }
+
+    /// Takes what must not be stored out of the copy: that is in the store's directory, too.
+    fn leave_out(&self, mine: &str) -> Result<()> {
+        let text = self.store.settings().guard.mask(mine);
+        let failed = |e: io::Error| Error::write("take a secret out of the edited copy", e);
+        let mut file = OpenOptions::new().write(true).truncate(true).open(&self.file).map_err(failed)?;
+        file.write_all(text.as_bytes()).map_err(failed)
     }
 
     /// What the copy holds, as far as the memory could hold it.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::absorb;
 use super::batch::{Accepted, Batch};
 use super::gate;
+
 use super::publish::{Act, Expected, Original, Pending, Slot, Take};
 use super::queue::Outcome;
 use super::session::Session;

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use super::Store;
 use super::batch::Batch;
 use crate::error::{Error, Result};
 use crate::guard::{Action, Found, Guard, Mode, Warning, without};
@@ -118,6 +119,13 @@ pub(super) fn searching(guard: &Guard) -> Guard {
         guard.mode = Mode::Default;
     }
     guard
+}
+
+impl Store {
+    /// Refuses a new path that looks like a secret.
+    pub(crate) fn refuse_secret_path(&self, path: &MemoryPath) -> Result<()> {
+        judge_path(&self.inner.core.settings.guard, path, None, false).map(drop)
+    }
 }
 
 impl Batch<'_, '_> {

@@ -19,5 +19,6 @@ mod people;
 mod process;
 #[cfg(feature = "cli")]
 mod readme;
+mod secrets;
 #[cfg(feature = "cli")]
 mod transcripts;

@@ -1,0 +1,361 @@
+//! The write gate at every door: no byte of a secret is in a store, and no answer quotes one.
+
+use std::path::Path;
+use std::process::Command;
+
+use memdir::{
+    Content, Dispatcher, Draft, Edit, Error, Found, Limits, Log, MemoryPath, Others, Restore, Settings,
+    Store, ToolUse, import_directory,
+};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// A made-up secret, and the text that it stands in.
+struct Positive {
+    secret: String,
+    before: String,
+    after: String,
+}
+
+fn positives() -> Vec<Positive> {
+    let lines = include_str!("../../fixtures/secrets/positives.jsonl").lines();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    lines
+        .map(|line| {
+            let case: Value = serde_json::from_str(line).unwrap();
+            Positive {
+                secret: case["secret"].as_array().unwrap().iter().map(text).collect(),
+                before: text(&case["before"]),
+                after: text(&case["after"]),
+            }
+        })
+        .collect()
+}
+
+fn scratch() -> TempDir {
+    // In memory, where there is such a file system: nothing here is about syncs.
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
+fn open(base: &Path, settings: &str) -> Store {
+    Store::builder(base).settings(Settings::parse(settings).unwrap()).open().unwrap()
+}
+
+fn memory(path: &str) -> MemoryPath {
+    MemoryPath::parse(&format!("/memories/{path}")).unwrap()
+}
+
+fn call(input: Value) -> ToolUse {
+    ToolUse { id: "toolu_1".to_owned(), name: "memory".to_owned(), input }
+}
+
+fn texts(dispatcher: &Dispatcher, calls: impl IntoIterator<Item = Value>) -> Vec<(String, bool)> {
+    let calls: Vec<_> = calls.into_iter().map(call).collect();
+    let answer = |result: memdir::ToolResult| match result.content {
+        Content::Text(text) => (text, result.is_error),
+        Content::Blocks(_) => panic!("no image was asked for"),
+    };
+    dispatcher.run_all(&calls).into_iter().map(answer).collect()
+}
+
+fn create(path: &str, text: &str) -> Value {
+    json!({"command": "create", "path": path, "file_text": text})
+}
+
+/// Every file of a store, and every name.
+fn bytes_of(base: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut all = Vec::new();
+    for entry in walkdir::WalkDir::new(base) {
+        let entry = entry.unwrap();
+        let name = entry.path().strip_prefix(base).unwrap().to_str().unwrap().to_owned();
+        let is_file = entry.file_type().is_file();
+        all.push((name, if is_file { std::fs::read(entry.path()).unwrap() } else { Vec::new() }));
+    }
+    all
+}
+
+fn holds(bytes: &[u8], part: &[u8]) -> bool {
+    memchr::memmem::find(bytes, part).is_some()
+}
+
+/// Calls of every kind that bring a secret, or quote one.
+fn doors(i: usize, Positive { secret, before, after }: &Positive) -> Vec<Value> {
+    let text = format!("{before}{secret}{after}");
+    let middle = secret.char_indices().nth(secret.chars().count() / 2).unwrap().0;
+    let (one, two) = secret.split_at(middle);
+    let at = |what: &str| format!("/memories/{what}-{i}.md");
+    let mut calls = vec![
+        create(&at("created"), &text),
+        create(&at("plain"), "A line.\nX\n"),
+        json!({"command": "str_replace", "path": at("plain"), "old_str": "X\n", "new_str": text}),
+        json!({"command": "insert", "path": at("plain"), "insert_line": 1, "insert_text": text}),
+        json!({"command": "str_replace", "path": at("plain"), "old_str": text, "new_str": ""}),
+        create(&at("halves"), &format!("{before}{one}{after}")),
+        json!({"command": "str_replace", "path": at("halves"), "old_str": one, "new_str": secret}),
+        create(&at("parts"), &format!("{before}{one}\n")),
+        json!({"command": "str_replace", "path": at("parts"), "old_str": format!("{one}\n"), "new_str": format!("{one}{two}{after}")}),
+        json!({"command": "view", "path": format!("/memories/{before}{secret}{after}")}),
+        json!({"command": text, "path": "/memories/a"}),
+    ];
+    if !secret.contains(['\n', '/']) && secret.len() < 240 {
+        let path = format!("/memories/{before}{secret}{after}").replace(['\n', '"'], " ");
+        calls.push(create(&path, "a name\n"));
+        calls.push(json!({"command": "rename", "old_path": at("plain"), "new_path": path}));
+    }
+    calls
+}
+
+#[test]
+fn no_secret_is_in_any_byte_of_a_store_whatever_door_it_came_to() {
+    for mode in ["block", "redact"] {
+        let dir = scratch();
+        let base = dir.path().join("base");
+        let store = open(&base, &format!("[guard]\nmode = \"{mode}\"\n"));
+        let dispatcher = Dispatcher::new(store.clone());
+        let positives = positives();
+        for (i, positive) in positives.iter().enumerate() {
+            for (text, _) in texts(&dispatcher, doors(i, positive)) {
+                assert!(!text.contains(&positive.secret), "{mode}: an answer quotes it: {text}");
+            }
+        }
+        for (i, positive) in positives.iter().enumerate().step_by(6) {
+            people(&dir, &store, i, positive);
+        }
+        drop((dispatcher, store));
+        let files = bytes_of(&base);
+        assert!(files.iter().any(|(name, bytes)| name == ".memdir/journal.db" && bytes.len() > 100_000));
+        for Positive { secret, .. } in &positives {
+            for (name, bytes) in &files {
+                assert!(!holds(bytes, secret.as_bytes()), "{mode}: {secret} is in {name}");
+                assert!(!name.contains(secret), "{mode}: {secret} is a name");
+            }
+        }
+    }
+}
+
+/// What people's commands bring: an edited copy, imported files, a change of a program's own, a reason.
+fn people(dir: &TempDir, store: &Store, i: usize, Positive { secret, before, after }: &Positive) {
+    let text = format!("{before}{secret}{after}");
+    let draft = Draft::begin(store, &memory(&format!("edited-{i}.md"))).unwrap();
+    std::fs::write(draft.file(), &text).unwrap();
+    let said = draft.finish().map_or_else(|error| format!("{error} {error:?}"), |done| format!("{done:?}"));
+    assert!(!said.contains(secret), "{said}");
+    let source = dir.path().join(format!("source-{i}"));
+    std::fs::create_dir(&source).unwrap();
+    std::fs::write(source.join("a.md"), &text).unwrap();
+    let into = memory(&format!("imported-{i}"));
+    let said = import_directory(store, &source, &into, Others::Keep, &Limits::default());
+    assert!(!format!("{said:?}").contains(secret), "{said:?}");
+    std::fs::remove_dir_all(source).unwrap();
+    let edit = Edit::write(&memory(&format!("changed-{i}.md")), text.clone());
+    let changed = store.with_reason(&text).change(move |_| Ok::<_, Error>((vec![edit.clone()], ())));
+    assert!(!format!("{changed:?}").contains(secret), "{changed:?}");
+    let edit = Edit::write(&memory(&format!("reason-{i}.md")), "fine\n");
+    store.with_reason(&text).change(move |_| Ok::<_, Error>((vec![edit.clone()], ()))).unwrap();
+}
+
+const TOKEN: &str = concat!("ghp", "_Zq8kLm2Nx7Rt4Vw9Yb3Cd6Fg1Hj5KpQsUaEi");
+
+#[test]
+fn answers_name_the_line_and_the_rule() {
+    let text = format!("one\ntwo\ntoken {TOKEN}\n");
+    for (settings, said, stored) in [
+        ("", "Error: Not stored: line 3 looks like github-pat. Remove the secret and try again", None),
+        (
+            "[guard]\nmode = \"warn\"",
+            "File created successfully at: /memories/a.md\nWarning: line 3 looks like github-pat",
+            Some(text.clone()),
+        ),
+        (
+            "[guard]\nrules = { github-pat = \"redact\" }",
+            "File created successfully at: /memories/a.md\nWarning: line 3 looked like github-pat and was not stored",
+            Some("one\ntwo\ntoken [redacted: github-pat]\n".to_owned()),
+        ),
+        ("[guard]\nmode = \"off\"", "File created successfully at: /memories/a.md", Some(text.clone())),
+    ] {
+        let dir = scratch();
+        let store = open(dir.path(), settings);
+        let dispatcher = Dispatcher::new(store.clone());
+        let answers = texts(&dispatcher, [create("/memories/a.md", &text)]);
+        assert_eq!(answers, [(said.to_owned(), stored.is_none())], "{settings}");
+        let found = match store.read(&memory("a.md")).unwrap() {
+            Found::File(bytes) => Some(String::from_utf8(bytes.to_vec()).unwrap()),
+            Found::Not(_) => None,
+        };
+        assert_eq!(found, stored, "{settings}");
+        let mut warned = 0;
+        let count = &mut |version: memdir::Version| {
+            warned += version.warnings.len();
+            Ok(std::ops::ControlFlow::Continue(()))
+        };
+        store.history().unwrap().versions(&Log::default(), count).unwrap();
+        assert_eq!(warned, usize::from(said.contains("Warning")), "{settings}");
+    }
+}
+
+#[test]
+fn a_path_is_judged_where_it_is_new() {
+    let dir = scratch();
+    let dispatcher = Dispatcher::new(open(dir.path(), ""));
+    std::fs::write(dir.path().join("memories").join(TOKEN), "a person's\n").unwrap();
+    let path = format!("/memories/{TOKEN}");
+    let refused = "Error: Not stored: the path looks like github-pat. Remove the secret and try again";
+    let answers = texts(
+        &dispatcher,
+        [
+            create(&format!("/memories/d/{TOKEN}.md"), "x"),
+            create("/memories/a", "x"),
+            json!({"command": "rename", "old_path": "/memories/a", "new_path": format!("{path}.md")}),
+            json!({"command": "insert", "path": path, "insert_line": 0, "insert_text": "more"}),
+            json!({"command": "rename", "old_path": path, "new_path": "/memories/b"}),
+        ],
+    );
+    assert_eq!(answers[0], (refused.to_owned(), true));
+    assert_eq!(answers[2], (refused.to_owned(), true));
+    assert!(!answers[3].1 && !answers[4].1, "{answers:?}");
+    assert!(!dir.path().join("memories/d").exists());
+}
+
+#[test]
+fn what_a_person_put_into_a_file_does_not_keep_others_from_it() {
+    let dir = scratch();
+    let store = open(dir.path(), "");
+    std::fs::write(dir.path().join("memories/a.md"), format!("one\n{TOKEN}\n")).unwrap();
+    let dispatcher = Dispatcher::new(store.clone());
+    let insert = |text: &str| json!({"command": "insert", "path": "/memories/a.md", "insert_line": 0, "insert_text": text});
+    let other = TOKEN.replace('Z', "Y");
+    let answers = texts(&dispatcher, [insert("zero"), insert(&other)]);
+    assert_eq!(answers[0], ("The file /memories/a.md has been edited.".to_owned(), false));
+    assert!(answers[1].0.starts_with("Error: Not stored: line 1 looks like github-pat"), "{answers:?}");
+    // It is in the history as theirs, and told there.
+    let mut told = Vec::new();
+    let tell = &mut |version: memdir::Version| {
+        told.extend(version.warnings.iter().map(ToString::to_string));
+        Ok(std::ops::ControlFlow::Continue(()))
+    };
+    store.history().unwrap().versions(&Log::default(), tell).unwrap();
+    assert_eq!(told, ["line 2 looks like github-pat"]);
+}
+
+#[test]
+fn what_was_stored_before_is_restored_with_a_warning() {
+    let dir = scratch();
+    let store = open(dir.path(), "[guard]\nmode = \"off\"");
+    let text = format!("{TOKEN}\n");
+    texts(&Dispatcher::new(store.clone()), [create("/memories/a.md", &text)]);
+    let version = store.history().unwrap().head(&memory("a.md")).unwrap().unwrap().id;
+    texts(&Dispatcher::new(store.clone()), [json!({"command": "delete", "path": "/memories/a.md"})]);
+    drop(store);
+    let store = open(dir.path(), "");
+    store.restore(&Restore::Version { path: memory("a.md"), version }, Others::Keep).unwrap();
+    let warned: Vec<_> = store.take_warned().iter().map(|warned| warned.warning.to_string()).collect();
+    assert_eq!(warned, ["line 1 looks like github-pat"]);
+    assert!(matches!(store.read(&memory("a.md")).unwrap(), Found::File(_)));
+}
+
+#[test]
+fn a_blocked_edit_leaves_its_copy_without_the_secret() {
+    let dir = scratch();
+    let store = open(dir.path(), "");
+    let draft = Draft::begin(&store, &memory("a.md")).unwrap();
+    let file = draft.file().to_owned();
+    std::fs::write(&file, format!("mine\n{TOKEN}\n")).unwrap();
+    assert!(matches!(draft.finish(), Err(Error::Secret { line: Some(2), .. })));
+    assert_eq!(std::fs::read_to_string(file).unwrap(), "mine\n[redacted: github-pat]\n");
+}
+
+/// Runs the command on a store.
+#[cfg(feature = "cli")]
+fn memdir(base: &Path, args: &[&str]) -> crate::process::Done {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_memdir"));
+    command.args(args).args(["--dir", "."]).current_dir(base);
+    command.output().unwrap().into()
+}
+
+#[cfg(feature = "cli")]
+#[test]
+fn a_check_finds_what_is_there_and_says_how_to_be_rid_of_it() {
+    let dir = scratch();
+    let store = open(dir.path(), "[guard]\nmode = \"off\"");
+    let text = format!("one\n{TOKEN}\n");
+    let replace =
+        json!({"command": "str_replace", "path": "/memories/a.md", "old_str": TOKEN, "new_str": ""});
+    texts(
+        &Dispatcher::new(store.clone()),
+        [create("/memories/a.md", &text), replace, create("/memories/b.md", &text)],
+    );
+    drop(store);
+    std::fs::write(dir.path().join("memories/c.md"), &text).unwrap();
+
+    let done = memdir(dir.path(), &["check"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.out.contains("note      /memories/c.md: line 2 looks like github-pat"), "{}", done.out);
+
+    let done = memdir(dir.path(), &["check", "--secrets"]);
+    assert_eq!(done.code, Some(1), "{done:?}");
+    for line in [
+        "wrong     /memories/b.md: line 2 looks like github-pat",
+        "edit the file, then `memdir redact memver_",
+        "wrong     /memories/a.md: in its version memver_",
+        "wrong     /memories/c.md: line 2",
+        "3 things are wrong",
+    ] {
+        assert!(done.out.contains(line), "{line}: {}", done.out);
+    }
+    assert!(!format!("{done:?}").contains(TOKEN));
+    let log = memdir(dir.path(), &["log"]);
+    assert!(log.out.contains("      line 2 looks like github-pat"), "{}", log.out);
+}
+
+#[test]
+fn read_only_paths_are_refused_at_either_end_by_everything_that_writes() {
+    let dir = scratch();
+    let store = open(dir.path(), "");
+    let dispatcher = Dispatcher::new(store.clone());
+    texts(&dispatcher, [create("/memories/ro/a.md", "one\n"), create("/memories/b.md", "b\n")]);
+    let version = store.history().unwrap().head(&memory("ro/a.md")).unwrap().unwrap();
+    let replace =
+        json!({"command": "str_replace", "path": "/memories/ro/a.md", "old_str": "one", "new_str": "two"});
+    texts(&dispatcher, [replace]);
+    drop((dispatcher, store));
+
+    let store = open(dir.path(), "read_only = [\"/memories/ro/\"]");
+    let before = bytes_of(&dir.path().join("memories"));
+    let calls = [
+        create("/memories/ro/new.md", "x"),
+        json!({"command": "str_replace", "path": "/memories/ro/a.md", "old_str": "two", "new_str": "3"}),
+        json!({"command": "insert", "path": "/memories/ro/a.md", "insert_line": 0, "insert_text": "x"}),
+        json!({"command": "delete", "path": "/memories/ro/a.md"}),
+        json!({"command": "delete", "path": "/memories/ro"}),
+        json!({"command": "rename", "old_path": "/memories/ro/a.md", "new_path": "/memories/x.md"}),
+        json!({"command": "rename", "old_path": "/memories/b.md", "new_path": "/memories/ro/b.md"}),
+        json!({"command": "rename", "old_path": "/memories/ro", "new_path": "/memories/rw"}),
+    ];
+    for (text, is_error) in texts(&Dispatcher::new(store.clone()), calls) {
+        assert!(
+            is_error && text.starts_with("Error: /memories/ro") && text.ends_with(" is read-only"),
+            "{text}"
+        );
+    }
+    let is_refused = |error: &Error| matches!(error, Error::ReadOnly { .. });
+    assert!(is_refused(&Draft::begin(&store, &memory("ro/a.md")).unwrap_err()));
+    for what in [
+        Restore::Version { path: memory("ro/a.md"), version: version.id },
+        Restore::Version { path: memory("ro/other.md"), version: version.id },
+        Restore::Before { path: memory("ro"), time: version.created_at },
+        Restore::Change(version.change_id),
+    ] {
+        let error = store.restore(&what, Others::Overwrite).unwrap_err();
+        assert!(is_refused(&error), "{what:?}: {error:?}");
+    }
+    let source = dir.path().join("source");
+    std::fs::create_dir(&source).unwrap();
+    std::fs::write(source.join("i.md"), "x").unwrap();
+    let error =
+        import_directory(&store, &source, &memory("ro"), Others::Overwrite, &Limits::default()).unwrap_err();
+    assert!(error.to_string().contains("read-only"), "{error}");
+    let edit = Edit::write(&memory("ro/e.md"), "x");
+    let error = store.change(move |_| Ok::<_, Error>((vec![edit.clone()], ()))).unwrap_err();
+    assert!(is_refused(&error));
+    assert_eq!(bytes_of(&dir.path().join("memories")), before);
+}
