@@ -111,15 +111,13 @@ fn is_variable(bytes: &[u8]) -> bool {
             || bytes.iter().all(|&byte| byte.is_ascii_lowercase() || byte == b'_')
     };
     match bytes {
-        [b'$', name @ ..] => is_name(name),
-        [b'%', name @ .., b'%'] | [b'@', name @ .., b'@'] => is_name(name),
+        [b'$', name @ ..] | [b'%', name @ .., b'%'] | [b'@', name @ .., b'@'] => is_name(name),
         _ => false,
     }
 }
 
 fn is_path(bytes: &[u8]) -> bool {
-    let slashes = bytes.iter().filter(|&&byte| byte == b'/').count();
-    bytes.starts_with(b"/") && slashes > 1
+    bytes.starts_with(b"/") && bytes[1..].contains(&b'/')
 }
 
 /// Whether it is somebody's e-mail address.

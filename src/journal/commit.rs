@@ -151,10 +151,10 @@ impl Scribe<'_, '_> {
             Step::Write { path, content, mode, staged } => self.write(path, content, *mode, *staged),
             Step::Delete { path, staged } => self.delete(path, *staged),
             Step::Warn { path, line, rule, is_redacted } => {
-                let Some(live) = self.live(path)? else { return Ok(()) };
+                let Some(Live { head, .. }) = self.live(path)? else { return Ok(()) };
                 let line = line.map_or(0, |line| i64::try_from(line).unwrap_or(i64::MAX));
                 let sql = "INSERT OR IGNORE INTO warning VALUES (?1, ?2, ?3, ?4)";
-                self.execute(sql, params![live.head.version, line, rule, is_redacted])
+                self.execute(sql, params![head.version, line, rule, is_redacted])
             }
         }
     }

@@ -126,9 +126,13 @@ pub(super) struct Addition {
 
 impl Addition {
     /// Takes note of what is to be told of a file.
-    pub(super) fn warn(&mut self, guard: &Guard, path: &MemoryPath, warnings: Vec<Warning>) {
+    pub(super) fn warn(&mut self, guard: &Guard, path: &MemoryPath, warnings: &[Warning]) {
+        if warnings.is_empty() {
+            return;
+        }
         let path = gate::shown(guard, path);
-        self.warned.extend(warnings.into_iter().map(|warning| Warned { path: path.clone(), warning }));
+        let warned = |warning: &Warning| Warned { path: path.clone(), warning: warning.clone() };
+        self.warned.extend(warnings.iter().map(warned));
     }
 
     fn new(plan: Plan) -> Self {

@@ -38,7 +38,7 @@ pub(super) fn judge(
 ) -> Result<Passed> {
     let is_new = |found: &Found| {
         let value = &bytes[found.range.clone()];
-        !before.is_some_and(|before| memchr::memmem::find(before, value).is_some())
+        before.is_none_or(|before| memchr::memmem::find(before, value).is_none())
     };
     let found: Vec<Found> = guard.scan(&bytes).into_iter().filter(is_new).collect();
     if let Some(Found { rule, line, .. }) = found.iter().find(|found| found.action == Action::Block)

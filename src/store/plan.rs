@@ -25,9 +25,8 @@ pub(super) struct Plan {
     pub(super) change: Option<ChangeId>,
     /// Whether hidden names may be changed, whatever the settings say (`.git` never).
     pub(super) may_be_hidden: bool,
-    /// Whether files may be larger than the settings allow: they were so before.
-    pub(super) may_be_large: bool,
-    /// Whether all of it was stored before: what looks like a secret in it is told, and not refused.
+    /// Whether all of it was stored before: files may be larger than the settings allow, and what looks like a secret in
+    /// them is told, and not refused.
     pub(super) is_restored: bool,
 }
 

@@ -297,14 +297,7 @@ impl Work {
 
 /// A plan of a restore, without edits.
 fn base(change: ChangeId) -> Plan {
-    Plan {
-        change: Some(change),
-        in_order: true,
-        may_be_hidden: true,
-        may_be_large: true,
-        is_restored: true,
-        ..Plan::default()
-    }
+    Plan { change: Some(change), in_order: true, may_be_hidden: true, is_restored: true, ..Plan::default() }
 }
 
 /// What memories are to become.

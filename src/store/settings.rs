@@ -379,11 +379,9 @@ mod tests {
                 versions: Some(50),
                 size: Some(1 << 30),
             },
-            guard: {
-                let mut guard = Guard::default();
-                guard.mode = Mode::All(Action::Redact);
-                guard.rules = [("github-pat", Action::Off), ("card-number", Action::Block)].into();
-                guard
+            guard: Guard {
+                mode: Mode::All(Action::Redact),
+                rules: [("github-pat", Action::Off), ("card-number", Action::Block)].into(),
             },
         };
         assert_eq!(Settings::parse(text).unwrap(), settings);

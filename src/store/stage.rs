@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::batch::{Addition, Batch, Planned, staged_new, staged_old};
+use super::gate::{self, Passed};
 use super::publish::{Act, Move, Pending, Slot, Take, Tree};
 use super::session::refuse_unwritable;
-use super::{Edit, absorb, gate};
+use super::{Edit, absorb};
 use crate::disk::{Draft, Look, OpenFile, Place};
 use crate::error::{Error, Result};
 use crate::guard;
@@ -70,26 +71,14 @@ impl Batch<'_, '_> {
         let asked = addition.plan.modes.get(&path).copied();
         let mode = asked.or(mode_before).unwrap_or(settings.file_mode);
         let is_another = addition.brings_another(&path);
-        let mut warnings = Vec::new();
-        if before.is_none() {
-            let from = addition.moved.get(&path);
-            warnings = gate::judge_path(self.guard(), &path, from, addition.plan.is_restored)?;
-        }
         if before.as_ref() == Some(&bytes) && mode_before == Some(mode) && !is_another {
             return Ok(());
         }
-        let (size, limit) = (bytes.len() as u64, settings.file_limit);
-        let size_before = before.as_ref().map(|bytes| bytes.len() as u64);
-        if !addition.plan.may_be_large && !guard::fits(size, limit, size_before) {
-            return Err(Error::TooLarge { path, size, limit });
-        }
-        let passed = gate::judge(self.guard(), &path, bytes, before.as_ref(), addition.plan.is_restored)?;
-        let bytes = passed.bytes;
+        let Passed { bytes, warnings } = self.pass(&path, bytes, before.as_ref(), addition)?;
+        addition.warn(self.guard(), &path, &warnings);
         if before.as_ref() == Some(&bytes) && mode_before == Some(mode) && !is_another {
-            addition.warn(self.guard(), &path, passed.warnings);
             return Ok(());
         }
-        warnings.extend(passed.warnings);
         let size = bytes.len() as u64;
         let n = self.number();
         let staged = planned.place.missing.is_empty().then_some(n);
@@ -143,16 +132,35 @@ impl Batch<'_, '_> {
         let old = before.filter(|_| !is_another);
         let content = Content { hash, size, bytes: Stored::Here { new: bytes, old } };
         addition.own.push(Step::Write { path: path.as_str().into(), content, mode, staged });
-        for warning in &warnings {
-            addition.own.push(Step::Warn {
-                path: path.as_str().into(),
-                line: warning.line,
-                rule: warning.rule.clone(),
-                is_redacted: warning.is_redacted,
-            });
-        }
-        addition.warn(self.guard(), &path, warnings);
+        addition.own.extend(warnings.into_iter().map(|warning| Step::Warn {
+            path: path.as_str().into(),
+            line: warning.line,
+            rule: warning.rule,
+            is_redacted: warning.is_redacted,
+        }));
         Ok(())
+    }
+
+    /// What may be written to a file: its path, where that is new, its size, and its content are judged, in this order.
+    fn pass(
+        &self,
+        path: &MemoryPath,
+        bytes: Bytes,
+        before: Option<&Bytes>,
+        addition: &Addition,
+    ) -> Result<Passed> {
+        let is_restored = addition.plan.is_restored;
+        let mut warnings = match before {
+            Some(_) => Vec::new(),
+            None => gate::judge_path(self.guard(), path, addition.moved.get(path), is_restored)?,
+        };
+        let (size, limit) = (bytes.len() as u64, self.session.core.settings.file_limit);
+        if !is_restored && !guard::fits(size, limit, before.map(|before| before.len() as u64)) {
+            return Err(Error::TooLarge { path: path.clone(), size, limit });
+        }
+        let passed = gate::judge(self.guard(), path, bytes, before, is_restored)?;
+        warnings.extend(passed.warnings);
+        Ok(Passed { bytes: passed.bytes, warnings })
     }
 
     /// The file whose owner and attributes one that is written takes over.
@@ -320,7 +328,7 @@ impl Batch<'_, '_> {
         }
         let inode = place.stamp.map_or(0, |stamp| stamp.ino);
         addition.own.push(Step::Rename { from: from.as_str().into(), to: to.as_str().into(), inode });
-        addition.warn(self.guard(), &to, warnings);
+        addition.warn(self.guard(), &to, &warnings);
         self.slots.acts.push(Act::Move(Move {
             from,
             to,
