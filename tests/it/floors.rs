@@ -51,7 +51,6 @@ const FOREIGN: &[(&str, &[&str])] = &[
     ("signal_hook", &["cli"]),
     ("toml", &["store"]),
     ("tar", &["home"]),
-    ("aho_corasick", &["guard"]),
     ("regex", &["guard", "text"]),
     ("imara_diff", &["text"]),
     ("tantivy", &["index"]),
