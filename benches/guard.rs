@@ -8,8 +8,10 @@ fn main() {
     divan::main();
 }
 
-/// A piece of text, and what it is.
-const CASES: &[(&str, fn() -> String)] = &[
+/// What a text is, and how it is made.
+type Case = (&'static str, fn() -> String);
+
+const CASES: &[Case] = &[
     ("a note of 2 KB", || cut(PROSE, 2 << 10)),
     ("1 MiB of notes", || cut(PROSE, 1 << 20)),
     ("a line of 1 MiB", || cut(&PROSE.replace('\n', " "), 1 << 20)),
