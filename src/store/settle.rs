@@ -72,7 +72,10 @@ impl Store {
         let mut found = None;
         let log = Log { change: Some(change), ..Log::default() };
         self.history()?.versions(&log, &mut |version| {
-            let is_it = version.content_sha256 == Some(hash) && version.operation != Operation::Deleted;
+            // Without what was left out of it, it is another text.
+            let is_redacted = version.warnings.iter().any(|warning| warning.is_redacted);
+            let is_it = version.content_sha256 == Some(hash) && version.operation != Operation::Deleted
+                || is_redacted;
             found = found.or(is_it.then_some(version.id));
             Ok(ControlFlow::Continue(()))
         })?;

@@ -1,7 +1,6 @@
 //! The write gate at every door: no byte of a secret is in a store, and no answer quotes one.
 
 use std::path::Path;
-use std::process::Command;
 
 use memdir::{
     Content, Dispatcher, Draft, Edit, Error, Found, Limits, Log, MemoryPath, Others, Restore, Settings,
@@ -264,10 +263,26 @@ fn a_blocked_edit_leaves_its_copy_without_the_secret() {
     assert_eq!(std::fs::read_to_string(file).unwrap(), "mine\n[redacted: github-pat]\n");
 }
 
+#[test]
+fn an_edit_that_cannot_be_merged_keeps_the_rest_of_what_was_written() {
+    let dir = scratch();
+    let store = open(dir.path(), "[guard]\nmode = \"redact\"");
+    let dispatcher = Dispatcher::new(store.clone());
+    texts(&dispatcher, [create("/memories/a.md", "one\n")]);
+    let draft = Draft::begin(&store, &memory("a.md")).unwrap();
+    std::fs::write(draft.file(), format!("mine\n{TOKEN}\n")).unwrap();
+    let theirs =
+        json!({"command": "str_replace", "path": "/memories/a.md", "old_str": "one", "new_str": "theirs"});
+    texts(&dispatcher, [theirs]);
+    let memdir::Edited::Conflict { mine, .. } = draft.finish().unwrap() else { panic!("it was merged") };
+    let kept = store.history().unwrap().content(mine).unwrap();
+    assert_eq!(String::from_utf8_lossy(&kept), "mine\n[redacted: github-pat]\n");
+}
+
 /// Runs the command on a store.
 #[cfg(feature = "cli")]
 fn memdir(base: &Path, args: &[&str]) -> crate::process::Done {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_memdir"));
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_memdir"));
     command.args(args).args(["--dir", "."]).current_dir(base);
     command.output().unwrap().into()
 }
