@@ -93,11 +93,6 @@ impl<'a> Snapshot<'a> {
         self.base.sandbox.extent(path)
     }
 
-    /// Lets the decision be made again as the first of the next batch, if it is not the first of this one.
-    pub(super) fn wants_to_be_first(&mut self) {
-        self.is_partial |= !self.slots.is_empty();
-    }
-
     /// What earlier changes of the batch have made of a path; `None`: nothing, the disk tells.
     fn pending(&self, path: &MemoryPath) -> Option<Result<Bytes, Look>> {
         if self.slots.is_empty() {
