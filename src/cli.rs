@@ -280,11 +280,13 @@ const REDACT_ABOUT: &str = "\
 Erase what versions in the history held, for good.
 
 Content and path are gone from the history; that there was such a version stays, and the chain stays whole. What a memory \
-holds now cannot be redacted: edit or delete it first. The content stays where other versions have it, too.";
+holds now cannot be redacted: edit or delete it first. Other versions that hold the very same content are named; what holds \
+parts of it is found by `memdir grep --history`. Exports, backups, git and other hard links to the files are out of reach.";
 
 const REDACT_EXAMPLES: &str = "\
 Examples:
-  memdir redact memver_01KBA3XJ2M8Q4T6V0W2Y4Z6A8C";
+  memdir redact memver_01KBA3XJ2M8Q4T6V0W2Y4Z6A8C
+  memdir redact $(memdir grep --history -l 'a secret')";
 
 const PRUNE_EXAMPLES: &str = "\
 Examples:
