@@ -101,7 +101,7 @@ pub(super) fn decisions(
                 Way::Write(bytes, _) => Some(Arc::clone(bytes)),
                 Way::Conflict(..) => {
                     // The batch may hold one more change only: the next one belongs into the same.
-                    snapshot.wants_to_be_first();
+                    snapshot.must_wait();
                     Some(Arc::new(mine.clone().into_bytes()))
                 }
             };
