@@ -15,7 +15,7 @@ use super::archive::{HISTORY, MEMORIES};
 use crate::disk::open_outside;
 use crate::error::Error;
 use crate::id::ChangeId;
-use crate::path::MemoryPath;
+use crate::path::{MemoryPath, is_passed_over};
 use crate::store::{Others, Put, Store};
 use crate::text::Bytes;
 
@@ -433,7 +433,7 @@ fn each_file(
     }
     let is_visible = |entry: &walkdir::DirEntry| {
         let name = entry.file_name().as_bytes();
-        entry.depth() == 0 || !(name.starts_with(b".") || name == b"node_modules")
+        entry.depth() == 0 || !is_passed_over(name)
     };
     let walk = WalkDir::new(directory).sort_by_file_name().into_iter().filter_entry(is_visible);
     for entry in walk {

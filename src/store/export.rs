@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::os::fd::AsFd as _;
 
-use super::scan::survey::{is_passed_over, reach};
+use super::scan::survey::reach;
 use super::session::{Patience, Session};
 use super::{History, Store, lock};
 use crate::disk::{Go, What, survey};
 use crate::error::{Error, Result, Trouble};
-use crate::path::MemoryPath;
+use crate::path::{MemoryPath, is_passed_over};
 use crate::text::Bytes;
 
 /// A file of a store.

@@ -9,14 +9,14 @@ use crate::disk::{Go, What, survey};
 use crate::error::{Error, Result, Trouble};
 use crate::id::{ChangeId, new_ulid};
 use crate::journal::{Head, Reader, Record, Step, Stored};
-use crate::path::MemoryPath;
+use crate::path::{MemoryPath, is_passed_over};
 use crate::version::{Log, Version};
 
 mod pair;
 pub(super) mod survey;
 
 use pair::{Paired, pair};
-use survey::{Survey, identity, is_passed_over, look_around};
+use survey::{Survey, identity, look_around};
 
 /// What was taken in, as versions by [`Actor::Outside`](crate::Actor::Outside).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -5,9 +5,9 @@ use std::os::fd::AsFd as _;
 use super::Findings;
 use crate::disk::{Go, Visit, What, survey};
 use crate::error::{Error, Result};
-use crate::path::MemoryPath;
+use crate::path::{MemoryPath, is_passed_over};
 use crate::store::core::Core;
-use crate::store::scan::survey::{Unreachable, is_passed_over, reach};
+use crate::store::scan::survey::{Unreachable, reach};
 use crate::store::{Hidden, Settings};
 
 /// Walks over all that stands below the root.
