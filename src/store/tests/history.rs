@@ -122,8 +122,10 @@ fn every_question_is_answered_as_by_looking_through_all_of_it() {
 fn is_asked_for(log: &Log, version: &Version, all: &[Version]) -> bool {
     let is_at = |path: &MemoryPath| {
         let at = version.path.as_ref().unwrap();
+        let from = all.iter().find(|v| Some(v.n) == version.prev).and_then(|v| v.path.as_ref());
         at == path
             || at.is_below(path)
+            || from.is_some_and(|from| from.is_below(path))
             || all.iter().any(|v| v.memory == version.memory && v.path.as_ref() == Some(path))
     };
     let is_by = |actor: &ActorFilter| match (actor, &version.created_by) {
