@@ -104,7 +104,7 @@ impl Pruned {
 
 /// Erases what was redacted or removed and may still be in some file, if there is anything.
 pub(super) fn finish(core: &Core, room: &Room, journal: &mut Journal) -> Result<Erasure> {
-    if !journal.is_scrub_due()? {
+    if !journal.history().is_erasure_due()? {
         return Ok(Erasure::Done);
     }
     let mut redacted = BTreeSet::new();

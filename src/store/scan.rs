@@ -79,20 +79,6 @@ impl Store {
         look_around(&self.inner.core, reader.as_ref().map(Reader::history), path, progress)
     }
 
-    /// The journal, for reading beside writers; `None` where there is none yet.
-    pub(super) fn reader(&self) -> Result<Option<Reader>> {
-        let core = &self.inner.core;
-        let open = || Reader::open(&core.base.journal_path()).map_err(|error| core.refine(error));
-        match open()? {
-            // One of an older format is brought up to date by who opens it for writing.
-            None if core.base.journal_bytes() > 0 => {
-                lock(&self.inner.engine).enter(core, Patience::Wait, |_| ())?;
-                open()
-            }
-            reader => Ok(reader),
-        }
-    }
-
     /// Takes into the history what a survey found, as one change; returns the versions, oldest first.
     pub(super) fn take_in(&self, found: Survey) -> Result<Vec<Version>> {
         if found.is_empty() {

@@ -101,7 +101,7 @@ pub(super) fn decisions(
                 Way::Write(bytes, _) => Some(Arc::clone(bytes)),
                 Way::Conflict(..) => {
                     // The batch may hold one more change only: the next one belongs into the same.
-                    snapshot.wants_to_be_first();
+                    snapshot.must_wait();
                     Some(Arc::new(mine.clone().into_bytes()))
                 }
             };
@@ -114,7 +114,9 @@ pub(super) fn decisions(
         move |snapshot: &mut Snapshot<'_>| {
             let Some(Way::Conflict(_, stays)) = &*lock(&way) else { return Ok((Plan::default(), ())) };
             snapshot.read(&path)?;
-            Ok((plan(&path, Some(Arc::clone(stays)), change), ()))
+            // It was there before: a limit that it is over is no reason to lose it.
+            let plan = plan(&path, Some(Arc::clone(stays)), change);
+            Ok((Plan { may_be_large: true, ..plan }, ()))
         }
     };
     (vec![Box::new(first), Box::new(second)], way)

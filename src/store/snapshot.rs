@@ -41,7 +41,8 @@ impl<'a> Snapshot<'a> {
         Self { base, journal, slots, read: HashMap::new(), is_partial: false }
     }
 
-    /// Whether a decision that asks more than the overlay can tell must be made again, when no change is pending any more.
+    /// Whether a decision that asks more than the overlay can tell, or must be the first of its batch, is to be made again
+    /// when no change is pending any more.
     pub(super) fn must_wait(&mut self) -> bool {
         self.is_partial |= !self.slots.is_empty();
         self.is_partial
@@ -91,11 +92,6 @@ impl<'a> Snapshot<'a> {
     pub fn extent(&mut self, path: &MemoryPath) -> Result<Extent> {
         self.must_wait();
         self.base.sandbox.extent(path)
-    }
-
-    /// Lets the decision be made again as the first of the next batch, if it is not the first of this one.
-    pub(super) fn wants_to_be_first(&mut self) {
-        self.is_partial |= !self.slots.is_empty();
     }
 
     /// What earlier changes of the batch have made of a path; `None`: nothing, the disk tells.

@@ -413,6 +413,24 @@ fn an_archive_that_is_not_finished_has_no_name() {
 }
 
 #[test]
+fn an_archive_takes_the_place_of_no_device_and_no_link() {
+    let dir = scratch();
+    create(dir.path(), "a.md", "one\n");
+    let done = shell(
+        dir.path(),
+        "mkfifo fifo; ln -s /dev/null link; $MEMDIR export --output fifo --force; $MEMDIR export --output link --force",
+    );
+    assert_eq!(done.code, Some(1), "{done:?}");
+    assert_eq!(done.err.matches("is no regular file, and is not replaced").count(), 2, "{done:?}");
+    assert!(fs::symlink_metadata(dir.path().join("link")).unwrap().is_symlink());
+    assert!(!fs::symlink_metadata(dir.path().join("fifo")).unwrap().is_file());
+    assert_eq!(
+        shell(dir.path(), "$MEMDIR export --output a.tar; $MEMDIR export --output a.tar --force").code,
+        Some(0)
+    );
+}
+
+#[test]
 fn nothing_but_memories_is_written_among_them() {
     let dir = scratch();
     create(dir.path(), "a.md", "one\n");
