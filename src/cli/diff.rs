@@ -148,18 +148,7 @@ fn say(path: &MemoryPath, from: &Side, to: &Side, context: usize, out: &mut Out)
     };
     out.line(out.paint(out::STRONG, format_args!("--- {}", from.label(path))))?;
     out.line(out.paint(out::STRONG, format_args!("+++ {}", to.label(path))))?;
-    for line in unified(old, new, context).split_inclusive('\n') {
-        let line = line.strip_suffix('\n').unwrap_or(line);
-        let style = match line.as_bytes().first() {
-            Some(b'+') => out::GOOD,
-            Some(b'-') => out::BAD,
-            Some(b'@') => out::PLACE,
-            _ => anstyle::Style::new(),
-        };
-        let shown = out.shown(line);
-        out.line(out.paint(style, shown))?;
-    }
-    ControlFlow::Continue(())
+    out.hunks(old, new, context, "")
 }
 
 fn object(path: &MemoryPath, from: &Side, to: &Side, context: usize) -> Value {

@@ -98,6 +98,9 @@ fn hint(error: &Error) -> Option<String> {
         Error::Hidden { .. } => "set `hidden = \"allow\"` in `memdir.toml` to change hidden names",
         Error::ReadOnly { .. } => "it is in `read_only` of `memdir.toml`; an editor can change it",
         Error::TooLarge { .. } => "`file_limit` in `memdir.toml` sets the limit",
+        Error::Missing { .. } => {
+            "`memdir log` with that path tells whether it was there, and what became of it"
+        }
         Error::NotText { .. } => "`memdir cat` gives its bytes, and any program may change the file itself",
         Error::NoVersion { .. } => {
             "`memdir log` lists the versions, each with its id; retention may have taken this one"

@@ -18,7 +18,7 @@ use crate::store::Others;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// A tar archive, a directory, or `-` for an archive on standard input
+    /// A tar archive, a directory, or `-` for an archive on standard input; the history of an export is passed over
     #[arg(value_name = "FILE|DIR")]
     source: Utf8PathBuf,
     /// Put the files below this directory [default: all memories]
@@ -79,8 +79,9 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
         return Ok(0);
     }
     out.flush();
-    let memories = many(done.conflicts.len() as u64, "place");
-    Fault::failed(format!("{memories} held something else already, and stayed as they were"))
+    let places = done.conflicts.len() as u64;
+    let places = format!("{} {}", many(places, "place"), if places == 1 { "holds" } else { "hold" });
+    Fault::failed(format!("{places} something else, and nothing was changed there"))
         .hint("--overwrite replaces them; they stay in the history")
         .report();
     Ok(FAILED)
