@@ -6,6 +6,7 @@ use chrono::{
     DateTime, Days, Local, MappedLocalTime, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone, Utc,
 };
 
+use crate::text::read_size;
 use crate::version::rfc3339;
 
 /// What can be written, for whoever wrote something else.
@@ -20,9 +21,6 @@ const UNITS: &[(&[&str], i64)] = &[
     (&["d", "day", "days"], 86_400),
     (&["w", "week", "weeks"], 7 * 86_400),
 ];
-
-/// Units of a size, in bytes.
-const SIZES: &[(&str, u64)] = &[("", 1), ("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
 
 /// When and where a text is read.
 struct Clock<'a> {
@@ -60,12 +58,7 @@ pub(super) fn span(text: &str) -> Result<Duration, String> {
 
 /// Reads a size: `1GiB`.
 pub(super) fn size(text: &str) -> Result<u64, String> {
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let factor = SIZES.iter().find(|(name, _)| *name == unit.trim_start()).map(|(_, factor)| *factor);
-    let bytes =
-        number.parse::<u64>().ok().zip(factor).and_then(|(number, factor)| number.checked_mul(factor));
-    bytes.ok_or_else(|| "write a number of bytes, or `512KiB`, `20MiB`, `1GiB`".to_owned())
+    read_size(text).ok_or_else(|| "write a number of bytes, or `512KiB`, `20MiB`, `1GiB`".to_owned())
 }
 
 fn seconds(text: &str) -> Option<i64> {
