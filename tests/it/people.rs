@@ -117,6 +117,16 @@ fn arguments_that_are_no_text_are_wrong_usage() {
 }
 
 #[test]
+fn without_a_history_nobody_is_said_to_have_written() {
+    let dir = scratch();
+    create(dir.path(), "a.md", "one\n");
+    shell(dir.path(), "rm memory/.memdir/journal.db-*; echo broken > memory/.memdir/journal.db");
+    let done = shell(dir.path(), "$MEMDIR tree --json");
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert_eq!(objects(&done)[0]["changed_by"], Value::Null, "{done:?}");
+}
+
+#[test]
 fn names_that_are_no_text_are_passed_over() {
     let dir = scratch();
     create(dir.path(), "a.md", "one\n");
