@@ -42,8 +42,7 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
 }
 
 /// Why bytes are not yet gone, and when they will be.
-pub(super) const PENDING: &str =
-    "another process reads the history, or the disk is full; the next change or `memdir check` tries again";
+pub(super) const PENDING: &str = "another process reads the history, or the disk is full; the next change or `memdir check --fix` tries again";
 
 /// The word for whether erased bytes are gone.
 pub(super) fn erasure(erasure: Erasure) -> &'static str {

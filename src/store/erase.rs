@@ -16,7 +16,8 @@ use crate::version::{Keep, Version};
 pub enum Erasure {
     /// They are.
     Done,
-    /// Another process reads the journal, or there is no room to rewrite it: the next change, `sync` or check tries again.
+    /// Somebody reads the journal, or there is no room to rewrite it. Whoever next opens the store for a change tries
+    /// again, and so do [`Store::sync`] and a check that mends.
     Pending,
 }
 

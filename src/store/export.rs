@@ -30,7 +30,7 @@ impl Store {
     ///
     /// The files come in the order of their paths' bytes. They are those that a listing shows, and of the hidden ones
     /// those that memdir made; a name that no path has is passed over. What others did is taken in first. Writers wait
-    /// meanwhile.
+    /// meanwhile, so `each` must not change the store: it would wait for its own end.
     ///
     /// # Errors
     /// As [`Store::change`], or what `each` returns.
