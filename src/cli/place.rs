@@ -9,6 +9,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::fault::{Fault, complain};
 use super::paths::{Whereabouts, flat};
 use super::variable;
+use crate::error::Error;
 use crate::path::MemoryPath;
 use crate::store::{Actor, Store};
 
@@ -145,8 +146,15 @@ impl Opened {
             Ok(None) => {
                 complain("Too many files to look at each: `memdir check` takes in what others did to them.");
             }
-            Err(error) => Fault::from(error).and("what others did to the files may be missing here").warn(),
+            Err(error) => self.go_on(error, "what others did to the files may be missing here"),
         }
+    }
+
+    /// Tells what went wrong, and that the work goes on without it.
+    pub(super) fn go_on(&self, error: Error, without: &str) {
+        Fault::from(error).and(without).warn();
+        // The store has taken note of it, too.
+        drop(self.store.take_warning());
     }
 
     /// The base directory without `.` and `..`.

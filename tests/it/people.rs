@@ -124,6 +124,7 @@ fn without_a_history_nobody_is_said_to_have_written() {
     let done = shell(dir.path(), "$MEMDIR tree --json");
     assert_eq!(done.code, Some(0), "{done:?}");
     assert_eq!(objects(&done)[0]["changed_by"], Value::Null, "{done:?}");
+    assert_eq!(done.err.matches("warning: ").count(), 1, "{done:?}");
 }
 
 #[test]
