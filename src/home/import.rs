@@ -15,9 +15,9 @@ use super::archive::{HISTORY, MEMORIES};
 use crate::disk::open_outside;
 use crate::error::Error;
 use crate::id::ChangeId;
-use crate::path::{MemoryPath, is_passed_over};
+use crate::path::{MemoryPath, PathError, is_passed_over};
 use crate::store::{Others, Put, Store};
-use crate::text::Bytes;
+use crate::text::{Bytes, quote};
 
 mod tape;
 
@@ -202,9 +202,13 @@ fn import(
 
 const CHANGED: &str = "it changed while it was read";
 
+/// The name of an entry for a message, cut where it is very long.
 fn shown(name: &[u8]) -> String {
-    String::from_utf8_lossy(name).into_owned()
+    quote(&String::from_utf8_lossy(name)).into_owned()
 }
+
+/// A longer name, in whatever spelling, is that of no memory.
+const LONGEST: usize = 4096;
 
 /// What is there, seen once before anything is changed.
 struct Survey<'a> {
@@ -231,6 +235,10 @@ impl Survey<'_> {
         }
         let refuse = |why: &str| ImportError::Entry { name: shown(given), why: why.to_owned() };
         let name = clean(given).map_err(refuse)?;
+        // Names are held until all is seen.
+        if name.len() > LONGEST {
+            return Err(refuse(&PathError::Long.to_string()));
+        }
         let mut size = 0;
         if entry.kind == Kind::File {
             if name.is_empty() {

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use tar::{EntryType, Header, PaxExtensions};
 
-use super::{Entry, ImportError, Kind};
+use super::{Entry, ImportError, Kind, shown};
 
 /// Bytes of a block: a header is one, and content fills whole ones.
 const BLOCK: usize = 512;
@@ -96,10 +96,6 @@ fn bad(why: impl Into<String>) -> ImportError {
 
 fn unreadable(source: io::Error) -> ImportError {
     ImportError::Read { name: "the archive".to_owned(), source }
-}
-
-fn shown(name: &[u8]) -> String {
-    String::from_utf8_lossy(name).into_owned()
 }
 
 /// What is told of an entry in front of it.
