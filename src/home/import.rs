@@ -85,7 +85,7 @@ pub enum ImportError {
     /// An entry must not be imported.
     #[error("the entry `{name}` cannot be imported: {why}")]
     Entry {
-        /// Its name, as it stands in the source.
+        /// Its name, as it stands in the source; only the beginning of a very long one.
         name: String,
         /// Why.
         why: String,
@@ -115,10 +115,9 @@ pub fn import_archive<R: Read + Seek>(
     others: Others,
     limits: &Limits,
 ) -> Result<Imported, ImportError> {
-    let unreadable = |source| ImportError::Read { name: "the archive".to_owned(), source };
-    let start = archive.stream_position().map_err(unreadable)?;
+    let start = archive.stream_position().map_err(|e| tape::unreadable(&e))?;
     import(store, into, others, limits, &mut |each| {
-        archive.seek(SeekFrom::Start(start)).map_err(unreadable)?;
+        archive.seek(SeekFrom::Start(start)).map_err(|e| tape::unreadable(&e))?;
         tape::each_entry(&mut BufReader::new(&mut archive), each)
     })
 }
@@ -202,9 +201,15 @@ fn import(
 
 const CHANGED: &str = "it changed while it was read";
 
+/// A name as it is told; no name that could be imported is longer than that.
 fn shown(name: &[u8]) -> String {
-    String::from_utf8_lossy(name).into_owned()
+    match name.split_at_checked(MOST_SHOWN) {
+        Some((start, rest)) if !rest.is_empty() => format!("{}…", String::from_utf8_lossy(start)),
+        _ => String::from_utf8_lossy(name).into_owned(),
+    }
 }
+
+const MOST_SHOWN: usize = 1024;
 
 /// What is there, seen once before anything is changed.
 struct Survey<'a> {
