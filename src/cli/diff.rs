@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::fault::{FAILED, Fault};
 use super::out::{self, Out};
 use super::paths::no_file;
-use super::place::{Common, Missing};
+use super::place::{Common, Missing, quoted};
 use super::{ids, when};
 use crate::id::VersionId;
 use crate::path::MemoryPath;
@@ -54,7 +54,8 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
     let opened = args.common.open(Missing::Refuse)?;
     let path = opened.path(&args.path)?;
     if matches!(opened.store.look(&path)?, Look::Directory) {
-        let hint = format!("a file can be compared; `memdir log {path}` shows what changed in the directory");
+        let log = format!("memdir log {}", quoted(&path.to_string()));
+        let hint = format!("a file can be compared; `{log}` shows what changed in the directory");
         return Err(Fault::failed(format!("`{path}` is a directory")).hint(hint));
     }
     opened.take_in(&path);

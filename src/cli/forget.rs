@@ -45,7 +45,7 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
         confirm(&opened)?;
     }
     let mut outlet = match &args.receipt {
-        Some(path) => Some((path, Outlet::begin(path, Existing::Refuse)?)),
+        Some(path) => Some((path, Outlet::begin(path, Existing::Refuse("give the receipt another name"))?)),
         None => None,
     };
     let receipt = opened.store.forget()?;

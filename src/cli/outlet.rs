@@ -11,7 +11,8 @@ use super::fault::Fault;
 /// Whether a file that is there is replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Existing {
-    Refuse,
+    /// It is not, and this is what to do.
+    Refuse(&'static str),
     Replace,
 }
 
@@ -25,8 +26,10 @@ pub(super) struct Outlet<'a> {
 impl<'a> Outlet<'a> {
     /// Begins a file that will be at `path`.
     pub(super) fn begin(path: &'a Utf8Path, existing: Existing) -> Result<Self, Fault> {
-        if existing == Existing::Refuse && path.as_std_path().symlink_metadata().is_ok() {
-            return Err(there_already(path));
+        if let Existing::Refuse(remedy) = existing
+            && path.as_std_path().symlink_metadata().is_ok()
+        {
+            return Err(there_already(path, remedy));
         }
         let dir = path.parent().filter(|dir| !dir.as_str().is_empty()).unwrap_or(Utf8Path::new("."));
         let file = tempfile::Builder::new().prefix(".memdir-").tempfile_in(dir);
@@ -44,19 +47,21 @@ impl<'a> Outlet<'a> {
         file.as_file().sync_all().map_err(|error| failed(path, &error))?;
         let place: &Path = path.as_std_path();
         let named = match existing {
-            Existing::Refuse => file.persist_noclobber(place),
+            Existing::Refuse(_) => file.persist_noclobber(place),
             Existing::Replace => file.persist(place),
         };
-        match named {
-            Ok(_) => Ok(()),
-            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Err(there_already(path)),
-            Err(error) => Err(failed(path, &error.error)),
+        match (named, existing) {
+            (Ok(_), _) => Ok(()),
+            (Err(error), Existing::Refuse(remedy)) if error.error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(there_already(path, remedy))
+            }
+            (Err(error), _) => Err(failed(path, &error.error)),
         }
     }
 }
 
-fn there_already(path: &Utf8Path) -> Fault {
-    Fault::failed(format!("`{path}` is there already")).hint("--force replaces it")
+fn there_already(path: &Utf8Path, remedy: &str) -> Fault {
+    Fault::failed(format!("`{path}` is there already")).hint(remedy)
 }
 
 /// Why the file could not be written; the name that it has meanwhile is nobody's concern.

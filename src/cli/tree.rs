@@ -152,7 +152,7 @@ impl Context {
         // Another size than that of the last version: somebody wrote it who is not memdir, and nobody has looked since.
         let head = head.filter(|head| head.content_size_bytes == Some(size));
         if self.json {
-            return Ok(out.json(&file_object(path, size, head.as_ref())));
+            return Ok(out.json(&file_object(path, size, head.as_ref(), self.history.is_some())));
         }
         let (age, who) = match &head {
             Some(head) => (when::age(&head.created_at, &self.now), who(&head.created_by)),
@@ -194,7 +194,9 @@ impl Context {
     }
 }
 
-fn file_object(path: &MemoryPath, size: u64, head: Option<&Version>) -> Value {
+/// `is_known`: the history could be asked; a file that is not in it was made by somebody outside.
+fn file_object(path: &MemoryPath, size: u64, head: Option<&Version>, is_known: bool) -> Value {
+    let outside = is_known.then_some(&Actor::Outside);
     json!({
         "type": "file",
         "path": path.to_string(),
@@ -202,7 +204,7 @@ fn file_object(path: &MemoryPath, size: u64, head: Option<&Version>) -> Value {
         "memory_id": head.map(|head| head.memory_id.to_string()),
         "version_id": head.map(|head| head.id.to_string()),
         "changed_at": head.map(|head| rfc3339(&head.created_at)),
-        "changed_by": head.map_or(&Actor::Outside, |head| &head.created_by),
+        "changed_by": head.map(|head| &head.created_by).or(outside),
     })
 }
 
