@@ -21,7 +21,10 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
     let opened = args.common.open(Missing::Refuse)?;
-    let done = opened.store.redact(&args.versions)?;
+    let mut versions = args.versions.clone();
+    versions.sort_unstable();
+    versions.dedup();
+    let done = opened.store.redact(&versions)?;
     opened.warn();
     if args.common.json {
         let said = json!({"versions": done.versions, "erasure": erasure(done.erasure)});
