@@ -14,7 +14,8 @@ use super::out::{self, Out};
 use super::paths::no_file;
 use super::place::{Common, Missing, Opened, quoted};
 use super::variable;
-use crate::home::{Draft, Edited};
+use crate::error::Error;
+use crate::home::{Draft, Edited, Settled};
 use crate::id::VersionId;
 use crate::path::MemoryPath;
 use crate::store::Look;
@@ -68,11 +69,21 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
         });
     }
     let copy = draft.file().to_owned();
-    let edited = draft
+    let settled = draft
         .finish()
-        .map_err(|error| Fault::from(error).and(format!("what you wrote is in {}", copy.display())))?;
+        .map_err(|error| refused(error).and(format!("what you wrote is in {}", copy.display())))?;
     opened.warn();
-    Ok(tell(&opened, &path, &edited, args.common.json, out))
+    Ok(tell(&opened, &path, &settled, args.common.json, out))
+}
+
+/// Why what was written could not be put back.
+fn refused(error: Error) -> Fault {
+    match error {
+        Error::Taken { path } => Fault::failed(format!(
+            "`{path}` was deleted meanwhile, and another memory is there now, which stays as it is"
+        )),
+        error => error.into(),
+    }
 }
 
 /// Leaves the memory as it is; where the copy was changed all the same, it is kept, and that is said.
@@ -156,18 +167,40 @@ fn outcome(status: ExitStatus) -> String {
     }
 }
 
-fn tell(opened: &Opened, path: &MemoryPath, edited: &Edited, json: bool, out: &mut Out) -> u8 {
+fn tell(opened: &Opened, before: &MemoryPath, settled: &Settled, json: bool, out: &mut Out) -> u8 {
+    let Settled { path, edited, .. } = settled;
+    let moved_from = Some(before).filter(|&before| before != path);
+    let renamed = moved_from.map(|before| format!("renamed from {before}"));
     let (result, words) = match edited {
-        Edited::Unchanged => ("unchanged", format!("{path} is as it was.")),
-        Edited::Written => ("written", format!("{path} is written.")),
-        Edited::Merged => (
-            "merged",
-            format!("{path} is written; it had changed meanwhile, in other places, and both are in it now."),
+        Edited::Unchanged => ("unchanged", format!("Nothing was edited in {path}.")),
+        Edited::Written => (
+            "written",
+            match renamed {
+                Some(renamed) => format!("{path} is written; it was {renamed} meanwhile."),
+                None => format!("{path} is written."),
+            },
         ),
-        Edited::Conflict { mine, both } => return conflict(opened, path, *mine, both, json, out),
+        Edited::Merged => {
+            let also = renamed.map(|renamed| format!("been {renamed} and ")).unwrap_or_default();
+            let words = format!(
+                "{path} is written; it had {also}changed meanwhile, in other places, and both are in it now."
+            );
+            ("merged", words)
+        }
+        Edited::Revived => {
+            let also = renamed.map(|renamed| format!("{renamed} and ")).unwrap_or_default();
+            (
+                "revived",
+                format!("{path} is written; it had been {also}deleted meanwhile, and is there again."),
+            )
+        }
+        Edited::Conflict { mine, both } => {
+            return conflict(opened, settled, moved_from, (*mine, both), json, out);
+        }
     };
     if json {
-        _ = out.json(&json!({"path": path.to_string(), "result": result}));
+        let moved_from = moved_from.map(ToString::to_string);
+        _ = out.json(&json!({"path": path.to_string(), "moved_from": moved_from, "result": result}));
     } else {
         _ = out.line(words);
     }
@@ -177,17 +210,20 @@ fn tell(opened: &Opened, path: &MemoryPath, edited: &Edited, json: bool, out: &m
 /// Shows both texts, and how to put the person's in place.
 fn conflict(
     opened: &Opened,
-    path: &MemoryPath,
-    mine: VersionId,
-    both: &str,
+    Settled { path, .. }: &Settled,
+    moved_from: Option<&MemoryPath>,
+    (mine, both): (VersionId, &str),
     json: bool,
     out: &mut Out,
 ) -> u8 {
-    let command = format!("memdir restore{} {} --to {mine}", opened.options, quoted(&path.to_string()));
+    let command = |name: &str, more: &str| {
+        format!("memdir {name}{} {}{more}", opened.options, quoted(&path.to_string()))
+    };
+    let restore = command("restore", &format!(" --to {mine}"));
     if json {
         let said = json!({
-            "path": path.to_string(), "result": "conflict", "version_id": mine.to_string(), "both": both,
-            "restore": command,
+            "path": path.to_string(), "moved_from": moved_from.map(ToString::to_string), "result": "conflict",
+            "version_id": mine.to_string(), "both": both, "restore": restore,
         });
         _ = out.json(&said);
         return FAILED;
@@ -198,10 +234,12 @@ fn conflict(
         _ = out.line(out.paint(style, shown));
     }
     out.flush();
+    let renamed = moved_from.map(|before| format!("was renamed from `{before}` and ")).unwrap_or_default();
     Fault::failed(format!(
-        "`{path}` changed meanwhile, in the same places; it stays as it is, and what you wrote is kept"
+        "`{path}` {renamed}changed meanwhile, in the same places; it stays as it is, and what you wrote is kept"
     ))
-    .hint(format!("edit it again with both texts in view, or put yours in its place: {command}"))
+    .hint(format!("to put yours in these places: {restore}"))
+    .and(format!("to choose line by line: {}, with the texts above in view", command("edit", "")))
     .report();
     FAILED
 }

@@ -201,10 +201,25 @@ fn nearest(here: &Path) -> Option<Utf8PathBuf> {
     Some(if up == 0 { ".".into() } else { vec![".."; up].join("/").into() })
 }
 
+/// Where a machine keeps the names of its users.
+const USERS: &str = "/etc/passwd";
+
 /// The login name of whoever runs the command, else the number of the user.
 fn login() -> String {
     let name = |variable_name: &str| variable(variable_name).ok().flatten();
-    name("USER").or_else(|| name("LOGNAME")).unwrap_or_else(|| rustix::process::getuid().as_raw().to_string())
+    name("USER").or_else(|| name("LOGNAME")).unwrap_or_else(|| {
+        let uid = rustix::process::getuid().as_raw();
+        #[allow(clippy::disallowed_methods, reason = "it is no file of a store")]
+        let users = std::fs::read(USERS).unwrap_or_default();
+        name_of(uid, &String::from_utf8_lossy(&users)).unwrap_or_else(|| format!("uid {uid}"))
+    })
+}
+
+/// The name of a user in the text of `/etc/passwd`.
+fn name_of(uid: u32, users: &str) -> Option<String> {
+    let is_of = |line: &&str| line.split(':').nth(2).is_some_and(|number| number.parse() == Ok(uid));
+    let name = users.lines().find(is_of)?.split(':').next()?;
+    (!name.is_empty()).then(|| name.to_owned())
 }
 
 /// A value as a shell takes it for one word.
@@ -317,6 +332,14 @@ mod tests {
         assert_eq!(place(Some("my memory"), None).options(), " --dir 'my memory'");
         assert_eq!(place(Some("it's"), None).options(), r" --dir 'it'\''s'");
         assert_eq!(place(None, Some(("h", "s"))).options(), " --home h --store s");
+    }
+
+    #[test]
+    fn a_user_is_named_as_the_machine_names_them() {
+        let users = "root:x:0:0:root:/root:/bin/sh\n# 7:x:7\nmara:x:1000:1000:Mara,,,:/home/mara:/bin/sh\n:x:8:8::/:\nbroken\n";
+        for (uid, name) in [(0, Some("root")), (1000, Some("mara")), (100, None), (8, None)] {
+            assert_eq!(name_of(uid, users).as_deref(), name, "{uid}");
+        }
     }
 
     #[test]
