@@ -1,11 +1,13 @@
 //! The command line: the only module that reads the environment, prints, or knows a terminal.
 
+use std::borrow::Cow;
 use std::env;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 
+use crate::path;
 use crate::store::Actor;
 use crate::tool;
 
@@ -386,7 +388,10 @@ fn run(command: Command) -> Result<ExitCode, Fault> {
 fn explain(wrong: &clap::Error) -> Result<ExitCode, Fault> {
     let text = wrong.render();
     if wrong.use_stderr() {
-        fault::complain(text.to_string().trim_end());
+        // What was given stands in it as it is.
+        let lines: Vec<_> =
+            text.to_string().trim_end().lines().map(path::escape).map(Cow::into_owned).collect();
+        fault::complain(&lines.join("\n"));
         return Ok(ExitCode::from(fault::USAGE));
     }
     print(text.to_string().as_bytes())

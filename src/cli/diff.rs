@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::fault::{FAILED, Fault};
 use super::out::{self, Out};
 use super::paths::no_file;
-use super::place::{Common, Missing};
+use super::place::{Common, Missing, quoted};
 use super::{ids, when};
 use crate::error::Error;
 use crate::id::{MemoryId, VersionId};
@@ -56,8 +56,8 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
     let path = opened.path(&args.path)?;
     match opened.store.look(&path)? {
         Look::Directory => {
-            let hint =
-                format!("a file can be compared; `memdir log {path}` shows what changed in the directory");
+            let log = format!("memdir log {}", quoted(&path.to_string()));
+            let hint = format!("a file can be compared; `{log}` shows what changed in the directory");
             return Err(Fault::failed(format!("`{path}` is a directory")).hint(hint));
         }
         // Somebody may have moved it anywhere.
@@ -193,18 +193,7 @@ fn say(path: &MemoryPath, from: &Side, to: &Side, context: usize, out: &mut Out)
     };
     out.line(out.paint(out::STRONG, format_args!("--- {}", from.label(path))))?;
     out.line(out.paint(out::STRONG, format_args!("+++ {}", to.label(path))))?;
-    for line in unified(old, new, context).split_inclusive('\n') {
-        let line = line.strip_suffix('\n').unwrap_or(line);
-        let style = match line.as_bytes().first() {
-            Some(b'+') => out::GOOD,
-            Some(b'-') => out::BAD,
-            Some(b'@') => out::PLACE,
-            _ => anstyle::Style::new(),
-        };
-        let shown = out.shown(line);
-        out.line(out.paint(style, shown))?;
-    }
-    ControlFlow::Continue(())
+    out.hunks(old, new, context, "")
 }
 
 fn object(path: &MemoryPath, from: &Side, to: &Side, context: usize) -> Value {

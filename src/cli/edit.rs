@@ -1,5 +1,6 @@
 //! `memdir edit`: a memory in the person's editor, while agents may write to it.
 
+use std::io::{IsTerminal, stdin};
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use crate::id::VersionId;
 use crate::path::MemoryPath;
 use crate::store::Look;
 
-/// What a shell ends with when there is no such command.
+/// What a shell ends with when there is no such command; above 128 it is the signal that killed it.
 const NOT_FOUND: i32 = 127;
 
 #[derive(Debug, clap::Args)]
@@ -50,18 +51,20 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
         start(&editor, draft.file())
     };
     let is_missing = ended.as_ref().map_or(true, |status| status.code() == Some(NOT_FOUND));
-    let why = match ended {
-        Err(error) => Some(format!("cannot start the editor `{editor}`: {error}")),
-        Ok(status) if !status.success() => Some(format!("the editor `{editor}` {}", outcome(status))),
-        Ok(_) if !is_there(draft.file()) => Some(format!("the editor `{editor}` left no file")),
-        Ok(_) => None,
+    let why = match (ended, Left::at(draft.file())) {
+        (Err(error), _) => Some(format!("cannot start the editor `{editor}`: {error}")),
+        (Ok(status), _) if !status.success() => Some(format!("the editor `{editor}` {}", outcome(status))),
+        (Ok(_), Left::Nothing) => Some(format!("the editor `{editor}` left no file")),
+        (Ok(_), Left::Other) => Some(format!("the editor `{editor}` left something else than a plain file")),
+        (Ok(_), Left::File) => None,
     };
     if let Some(why) = why {
-        let fault = Fault::failed(format!("{why}; `{path}` stays as it is"));
-        let hint =
-            is_missing.then(|| "$VISUAL, else $EDITOR, names the editor".to_owned()).or(give_up(draft));
-        return Err(match hint {
-            Some(hint) => fault.hint(hint),
+        let mut fault = Fault::failed(format!("{why}; `{path}` stays as it is"));
+        if is_missing {
+            fault = fault.and(NAMES);
+        }
+        return Err(match give_up(draft) {
+            Some(hint) => fault.and(hint),
             None => fault,
         });
     }
@@ -90,17 +93,42 @@ fn give_up(draft: Draft) -> Option<String> {
         let _ = draft.finish();
         return None;
     }
-    is_there(draft.file()).then(|| format!("what you wrote is in {}", draft.keep().display()))
+    if Left::at(draft.file()) == Left::Nothing {
+        draft.discard();
+        return None;
+    }
+    Some(format!("what you wrote is in {}", draft.keep().display()))
 }
 
-fn is_there(file: &Path) -> bool {
-    file.symlink_metadata().is_ok()
+/// What an editor left where the copy was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Left {
+    File,
+    Nothing,
+    Other,
 }
 
-/// The person's editor, as the environment names it.
+impl Left {
+    fn at(file: &Path) -> Self {
+        match file.symlink_metadata() {
+            Err(_) => Self::Nothing,
+            Ok(seen) if seen.is_file() => Self::File,
+            Ok(_) => Self::Other,
+        }
+    }
+}
+
+/// Where the editor comes from.
+const NAMES: &str = "$VISUAL, else $EDITOR, names the editor";
+
+/// The person's editor, as the environment names it; else, on a terminal, vi.
 fn editor() -> Result<String, Fault> {
-    let named = variable("VISUAL")?.or(variable("EDITOR")?);
-    Ok(named.unwrap_or_else(|| "vi".to_owned()))
+    let named = |name| variable(name).map(|value| value.filter(|value| !value.trim().is_empty()));
+    match named("VISUAL")?.or(named("EDITOR")?) {
+        Some(editor) => Ok(editor),
+        None if stdin().is_terminal() => Ok("vi".to_owned()),
+        None => Err(Fault::usage("no editor is named, and there is no terminal for vi").hint(NAMES)),
+    }
 }
 
 /// Runs the editor as a shell understands it, so that it may have options, and waits until it ends. The shell waits on
@@ -133,6 +161,7 @@ impl Drop for Patience {
 fn outcome(status: ExitStatus) -> String {
     match status.code() {
         Some(NOT_FOUND) => "was not found".to_owned(),
+        Some(code @ 129..=192) => format!("was killed by signal {}", code - 128),
         Some(code) => format!("ended with exit code {code}"),
         None => "was killed".to_owned(),
     }
@@ -234,5 +263,6 @@ mod tests {
         assert_eq!(text, "--wait|");
         assert_eq!(outcome(start("exit 3; :", &file).unwrap()), "ended with exit code 3");
         assert_eq!(outcome(start("kill -9 $$; :", &file).unwrap()), "was killed");
+        assert_eq!(outcome(start("sh -c 'kill -9 $$'", &file).unwrap()), "was killed by signal 9");
     }
 }

@@ -34,7 +34,7 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
         return to_pipe(&opened, args.history);
     }
     opened.refuse_inside(&args.output)?;
-    let existing = if args.force { Existing::Replace } else { Existing::Refuse };
+    let existing = if args.force { Existing::Replace } else { Existing::Refuse("--force replaces it") };
     let mut outlet = Outlet::begin(&args.output, existing)?;
     let mut file = BufWriter::with_capacity(1 << 20, outlet.file());
     let files = home::export(&opened.store, &mut file, args.history).map_err(|error| match error {

@@ -1,7 +1,7 @@
 //! Which store a command is about.
 
 use std::env;
-use std::io::{IsTerminal, stderr};
+use std::io::{ErrorKind, IsTerminal, stderr};
 use std::path::{Path, PathBuf};
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -9,6 +9,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::fault::{Fault, complain};
 use super::paths::{Whereabouts, flat};
 use super::variable;
+use crate::error::Error;
 use crate::path::MemoryPath;
 use crate::store::{Actor, Store};
 
@@ -88,7 +89,7 @@ impl Common {
 impl Place {
     /// The base directory of the store, `MEMDIR_DIR` being `variable`.
     pub(super) fn base(&self, variable: Option<String>) -> Result<Utf8PathBuf, Fault> {
-        outside_of_memories(self.named(variable).unwrap_or_else(|| DEFAULT.into()))
+        fit(self.named(variable).unwrap_or_else(|| DEFAULT.into()))
     }
 
     fn named(&self, variable: Option<String>) -> Option<Utf8PathBuf> {
@@ -100,7 +101,7 @@ impl Place {
     }
 
     fn open_at(&self, base: Utf8PathBuf, here: PathBuf, missing: Missing) -> Result<Opened, Fault> {
-        let base = outside_of_memories(base)?;
+        let base = fit(base)?;
         let builder = Store::builder(&base).actor(Actor::User(login())).create(missing == Missing::Make);
         Ok(Opened { store: builder.open()?, options: self.options(), base, here })
     }
@@ -145,8 +146,15 @@ impl Opened {
             Ok(None) => {
                 complain("Too many files to look at each: `memdir check` takes in what others did to them.");
             }
-            Err(error) => Fault::from(error).and("what others did to the files may be missing here").warn(),
+            Err(error) => self.go_on(error, "what others did to the files may be missing here"),
         }
+    }
+
+    /// Tells what went wrong, and that the work goes on without it.
+    pub(super) fn go_on(&self, error: Error, without: &str) {
+        Fault::from(error).and(without).warn();
+        // The store has taken note of it, too.
+        drop(self.store.take_warning());
     }
 
     /// The base directory without `.` and `..`.
@@ -157,7 +165,16 @@ impl Opened {
     /// Refuses to write something that is no memory among the memories, or into the machine's room.
     pub(super) fn refuse_inside(&self, file: &Utf8Path) -> Result<(), Fault> {
         let (base, place) = (self.absolute(), flat(&self.here.join(file)));
-        let is_inside = ["memories", ROOM].iter().any(|part| place.starts_with(base.join(part)));
+        let real = |path: &Path| {
+            #[allow(
+                clippy::disallowed_methods,
+                reason = "it only finds out where the person's own file would lie"
+            )]
+            path.canonicalize().unwrap_or_else(|_| path.to_owned())
+        };
+        // A name may lead there by a link, too.
+        let place = place.parent().map(real).unwrap_or_default();
+        let is_inside = ["memories", ROOM].iter().any(|part| place.starts_with(real(&base.join(part))));
         if !is_inside {
             return Ok(());
         }
@@ -215,20 +232,41 @@ pub(super) fn quoted(value: &str) -> String {
     }
 }
 
-/// Refuses the inside of a store, and names the right directory.
-fn outside_of_memories(base: Utf8PathBuf) -> Result<Utf8PathBuf, Fault> {
+/// Refuses what is no directory and the inside of a store, and names the right one.
+fn fit(base: Utf8PathBuf) -> Result<Utf8PathBuf, Fault> {
+    #[allow(clippy::disallowed_methods, reason = "it only finds out what to say")]
+    let seen = base.as_std_path().metadata();
+    match seen {
+        Ok(seen) if !seen.is_dir() => {
+            return Err(Fault::usage(format!("`{base}` is no directory"))
+                .hint("a store is a directory, with `memories` in it"));
+        }
+        Err(error) if error.kind() == ErrorKind::NotADirectory => {
+            return Err(Fault::usage(format!("`{base}` leads through something that is no directory")));
+        }
+        _ => {}
+    }
     match store_around(&base) {
         Some(right) => Err(Fault::usage(format!("`{base}` is the inside of a store"))
-            .hint(format!("the store is `{right}`: --dir {right}"))),
+            .hint(format!("the store is `{right}`: --dir {}", quoted(right.as_str())))),
         None => Ok(base),
     }
 }
 
-/// The store whose `memories` this directory is.
+/// The store whose `memories` this directory is, as it is named from here.
 fn store_around(dir: &Utf8Path) -> Option<Utf8PathBuf> {
-    let dir = camino::absolute_utf8(dir).ok()?;
-    let base = dir.parent().filter(|_| dir.file_name() == Some("memories"))?;
-    base.join(".memdir").is_dir().then(|| base.to_owned())
+    let absolute = flat(camino::absolute_utf8(dir).ok()?.as_std_path());
+    let base = absolute.parent().filter(|_| absolute.file_name().is_some_and(|name| name == "memories"))?;
+    if !base.join(ROOM).is_dir() {
+        return None;
+    }
+    let parent = dir.parent().filter(|_| dir.file_name() == Some("memories"));
+    Some(match parent {
+        Some(parent) if parent.as_str().is_empty() => ".".into(),
+        Some(parent) => parent.to_owned(),
+        None if dir == "." => "..".into(),
+        None => dir.join(".."),
+    })
 }
 
 fn directory(text: &str) -> Result<Utf8PathBuf, &'static str> {

@@ -23,9 +23,12 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
     let opened = args.common.open(Missing::Refuse)?;
+    let mut versions = args.versions.clone();
+    versions.sort_unstable();
+    versions.dedup();
     // What others did may hold the same content, or have taken it out of where it was.
     opened.take_in(&MemoryPath::ROOT);
-    let done = opened.store.redact(&args.versions)?;
+    let done = opened.store.redact(&versions)?;
     opened.warn();
     if args.common.json {
         let still_held: Vec<_> = done.still_held.iter().map(|version| version.id.to_string()).collect();
@@ -69,8 +72,7 @@ const BEYOND: &str = "Out of reach are exports, backups, git, and other hard lin
     `memdir grep --history TEXT` finds what other versions have of it.";
 
 /// Why bytes are not yet gone, and when they will be.
-pub(super) const PENDING: &str =
-    "another process reads the history, or the disk is full; the next change or `memdir check` tries again";
+pub(super) const PENDING: &str = "another process reads the history, or the disk is full; the next change or `memdir check --fix` tries again";
 
 /// The word for whether erased bytes are gone.
 pub(super) fn erasure(erasure: Erasure) -> &'static str {

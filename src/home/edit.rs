@@ -98,6 +98,15 @@ impl Draft {
         self.file
     }
 
+    /// Removes the copy and what it was made of; what the editor left beside them stays, and a check names it.
+    pub fn discard(self) {
+        let name = if self.file.ends_with(BASE) { OTHER_BASE } else { BASE };
+        for file in [&self.file, &self.directory.join(name)] {
+            let _ = std::fs::remove_file(file);
+        }
+        let _ = std::fs::remove_dir(&self.directory);
+    }
+
     /// What the copy holds, as far as the memory could hold it.
     fn text(&self) -> Result<String> {
         let path = || self.original.path.clone();

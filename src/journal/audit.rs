@@ -192,6 +192,13 @@ impl Audit<'_, '_> {
             // What comes after a break is held against what stands there.
             (chain, next) = (link.chain, link.n + 1);
         }
+        // Retention never takes the newest version.
+        for anchor in anchors {
+            let Anchor { first, last, .. } = anchor.map_err(failure(READ))?;
+            let problem =
+                format!("there is a record of removed versions ({first} to {last}) after the newest one");
+            self.wrong("chain", &DATABASE, problem);
+        }
         self.found.head = Hash(chain);
         Ok(())
     }

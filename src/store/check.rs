@@ -40,7 +40,9 @@ pub struct Progress {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
-    /// What sort of thing, a stable name for programs: `chain`, `content`, `database`, `file`, `link`, `mode`, `name`, `size`, `leftover`, …
+    /// What sort of thing, a stable name for programs. Of the history: `chain`, `content`, `database`, `head`, `erasure`; of
+    /// files: `file`, `name`, `size`, `mode`, `link`, `special`, `mount`, `denied`, `hidden`; of the machine's room: `mode`,
+    /// `gitignore`, `leftover`, `kept`.
     pub kind: &'static str,
     /// Whether it is wrong, or only worth knowing.
     pub is_wrong: bool,

@@ -17,7 +17,8 @@ use crate::version::{Keep, Version};
 pub enum Erasure {
     /// They are.
     Done,
-    /// Another process reads the journal, or there is no room to rewrite it: the next change, `sync` or check tries again.
+    /// Somebody reads the journal, or there is no room to rewrite it. Whoever next opens the store for a change tries
+    /// again, and so do [`Store::sync`] and a check that mends.
     Pending,
 }
 
@@ -117,7 +118,7 @@ fn content(version: &Version) -> Option<Hash> {
 
 /// Erases what was redacted or removed and may still be in some file, if there is anything.
 pub(super) fn finish(core: &Core, room: &Room, journal: &mut Journal) -> Result<Erasure> {
-    if !journal.is_scrub_due()? {
+    if !journal.history().is_erasure_due()? {
         return Ok(Erasure::Done);
     }
     let mut redacted = BTreeSet::new();

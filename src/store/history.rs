@@ -34,16 +34,29 @@ impl Store {
     pub fn history(&self) -> Result<History> {
         let inner = &self.inner;
         inner.mend();
-        let open = || Reader::open(&inner.core.base.journal_path()).map_err(|error| inner.core.refine(error));
-        let reader = if let Some(reader) = open()? {
+        let reader = if let Some(reader) = self.reader()? {
             reader
         } else {
-            // It is made, or brought up to date, by who opens it for writing.
+            // It is made by who opens it for writing.
             lock(&inner.engine).enter(&inner.core, Patience::Wait, |_| ())?;
             let gone = || Error::read("open the journal", std::io::Error::from(std::io::ErrorKind::NotFound));
-            open()?.ok_or_else(gone)?
+            self.reader()?.ok_or_else(gone)?
         };
         Ok(History { reader, inner: Arc::clone(inner) })
+    }
+
+    /// The journal, for reading beside writers; `None` where there is none yet.
+    pub(super) fn reader(&self) -> Result<Option<Reader>> {
+        let core = &self.inner.core;
+        let open = || Reader::open(&core.base.journal_path()).map_err(|error| core.refine(error));
+        match open()? {
+            // One of an older format is brought up to date by who opens it for writing.
+            None if core.base.journal_bytes() > 0 => {
+                lock(&self.inner.engine).enter(core, Patience::Wait, |_| ())?;
+                open()
+            }
+            reader => Ok(reader),
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::error::{Error, Result};
 use crate::path::MemoryPath;
+use crate::text::{amount, read_size};
 use crate::version::Keep;
 
 /// What `create` does when the file is there.
@@ -151,9 +152,6 @@ const IN_HISTORY: &[Key] = &[Key { name: "keep", set: |s, v| keep(v).map(|v| s.k
 /// Sections that later versions of memdir have: whoever writes one must not believe that it is in force.
 const LATER: &[&str] = &["entries", "search", "guard"];
 
-/// Units of a size, in bytes.
-const SIZES: &[(&str, u64)] = &[("", 1), ("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
-
 /// Units of a duration, in milliseconds.
 const TIMES: &[(&str, u64)] =
     &[("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000), ("w", 7 * 86_400_000)];
@@ -211,17 +209,9 @@ fn count(value: &DeValue) -> Result<usize, Expected> {
     integer(value).and_then(|n| n.try_into().ok()).ok_or("a whole number, 0 or more".into())
 }
 
-/// A number with one of `units` behind it.
-fn amount(text: &str, units: &[(&str, u64)]) -> Option<u64> {
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let (_, factor) = units.iter().find(|(name, _)| *name == unit.trim_start())?;
-    number.parse::<u64>().ok()?.checked_mul(*factor)
-}
-
 fn size(value: &DeValue) -> Result<u64, Expected> {
     integer(value)
-        .or_else(|| amount(value.as_str()?, SIZES))
+        .or_else(|| read_size(value.as_str()?))
         .filter(|&bytes| bytes > 0)
         .ok_or("a size over 0, such as \"512KiB\", \"1MiB\" or a number of bytes".into())
 }

@@ -227,7 +227,9 @@ pub(super) fn decisions(original: &Original, mine: &str, change: ChangeId) -> (V
                 return Ok((Plan::default(), ()));
             };
             snapshot.read(path)?;
-            Ok((plan(path, Some(Arc::clone(stays)), change), ()))
+            // It was there before: a limit that it is over is no reason to lose it.
+            let plan = plan(path, Some(Arc::clone(stays)), change);
+            Ok((Plan { may_be_large: true, ..plan }, ()))
         }
     };
     (vec![Box::new(first), Box::new(second)], way)

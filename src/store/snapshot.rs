@@ -41,7 +41,8 @@ impl<'a> Snapshot<'a> {
         Self { base, journal, slots, read: HashMap::new(), is_partial: false }
     }
 
-    /// Whether a decision that asks more than the overlay can tell must be made again, when no change is pending any more.
+    /// Whether a decision that asks more than the overlay can tell, or must be the first of its batch, is to be made again
+    /// when no change is pending any more.
     pub(super) fn must_wait(&mut self) -> bool {
         self.is_partial |= !self.slots.is_empty();
         self.is_partial

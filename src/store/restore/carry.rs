@@ -1,6 +1,6 @@
 //! From an outline to a plan: what stands on the disk is looked at, and the contents are read.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::outline::{Ground, Unit, Write};
@@ -104,6 +104,8 @@ pub(super) fn empty_directories(
     dirs: &BTreeSet<MemoryPath>,
 ) -> Result<Vec<Edit>> {
     let mut tops = BTreeSet::new();
+    // Many of them may be below the same large directory.
+    let mut known = HashMap::new();
     for dir in dirs {
         let mut top = None;
         for dir in std::iter::once(dir.clone()).chain(dir.ancestors()) {
@@ -112,7 +114,7 @@ pub(super) fn empty_directories(
             }
             match snapshot.look(&dir)? {
                 Look::Missing => {}
-                Look::Directory if is_empty(snapshot, &dir)? => top = Some(dir),
+                Look::Directory if is_empty(snapshot, &dir, &mut known)? => top = Some(dir),
                 _ => break,
             }
         }
@@ -123,11 +125,22 @@ pub(super) fn empty_directories(
     Ok(tops.iter().filter(is_topmost).map(Edit::remove).collect())
 }
 
-fn is_empty(snapshot: &mut Snapshot<'_>, dir: &MemoryPath) -> Result<bool> {
+/// Whether nothing is in a directory but such directories; `known` remembers of which that was asked before.
+fn is_empty(
+    snapshot: &mut Snapshot<'_>,
+    dir: &MemoryPath,
+    known: &mut HashMap<MemoryPath, bool>,
+) -> Result<bool> {
+    if let Some(&known) = known.get(dir) {
+        return Ok(known);
+    }
+    let mut is_all_empty = true;
     for (entry, is_dir) in snapshot.entries(dir)? {
-        if !is_dir || !is_empty(snapshot, &entry)? {
-            return Ok(false);
+        is_all_empty = is_dir && is_empty(snapshot, &entry, known)?;
+        if !is_all_empty {
+            break;
         }
     }
-    Ok(true)
+    known.insert(dir.clone(), is_all_empty);
+    Ok(is_all_empty)
 }

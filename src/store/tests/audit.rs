@@ -98,6 +98,11 @@ fn whatever_is_altered_is_found() {
             "chain",
             "its link to the version before it does not hold",
         ),
+        (
+            "INSERT INTO anchor VALUES (19, 20, zeroblob(32))",
+            "chain",
+            "there is a record of removed versions (19 to 20) after the newest one",
+        ),
         ("DELETE FROM redaction", "chain", "its path is gone, and it was not redacted"),
         (
             "INSERT INTO redaction VALUES (5, 0, 0, NULL)",

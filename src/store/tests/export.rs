@@ -227,6 +227,20 @@ fn where_edits_meet_the_memory_stays_and_the_edited_text_is_a_version() {
     }
 }
 
+#[test]
+fn a_memory_that_somebody_let_grow_past_the_limit_stays_where_edits_meet() {
+    let world = World::new();
+    let store = world.open();
+    put(&store, "a.md", "1\n").unwrap();
+    let large = "x".repeat((1 << 20) + 1);
+    world.write("a.md", &large);
+    let edited = store.settle(&unknown("a.md", Some("1\n")), "mine\n").unwrap().edited;
+    assert!(matches!(edited, Edited::Conflict { .. }));
+    assert_eq!(world.read("a.md").unwrap(), large.as_bytes());
+    drop(store);
+    world.check(&[]);
+}
+
 /// A batch takes 64 changes. What was committed together has one time, but for the microseconds that tell changes apart.
 #[test]
 fn both_versions_of_a_conflict_are_committed_together_however_many_wait() {

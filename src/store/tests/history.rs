@@ -53,9 +53,9 @@ fn a_memory_is_found_by_every_path_that_it_had() {
     }
     let both: Vec<_> = std::iter::once("created b.md").chain(all).collect();
     assert_eq!(words(&log(&history, &at("b.md"))), both);
-    // Of a directory only what was in it.
-    assert_eq!(words(&log(&history, &at("d"))), ["created d/a.md"]);
-    assert_eq!(words(&log(&history, &at("e"))), ["modified e/a.md"]);
+    // Of a directory only what was in it, until it went away.
+    assert_eq!(words(&log(&history, &at("d"))), ["modified e/a.md", "created d/a.md"]);
+    assert_eq!(words(&log(&history, &at("e"))), ["modified b.md", "modified e/a.md"]);
     assert_eq!(log(&history, &at("nowhere")), []);
     assert_eq!(log(&history, &at("")).len(), 7);
     // One id through all of it.
@@ -122,8 +122,10 @@ fn every_question_is_answered_as_by_looking_through_all_of_it() {
 fn is_asked_for(log: &Log, version: &Version, all: &[Version]) -> bool {
     let is_at = |path: &MemoryPath| {
         let at = version.path.as_ref().unwrap();
+        let from = all.iter().find(|v| Some(v.n) == version.prev).and_then(|v| v.path.as_ref());
         at == path
             || at.is_below(path)
+            || from.is_some_and(|from| from.is_below(path))
             || all.iter().any(|v| v.memory == version.memory && v.path.as_ref() == Some(path))
     };
     let is_by = |actor: &ActorFilter| match (actor, &version.created_by) {
