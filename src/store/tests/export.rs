@@ -234,7 +234,7 @@ fn a_memory_that_somebody_let_grow_past_the_limit_stays_where_edits_meet() {
     put(&store, "a.md", "1\n").unwrap();
     let large = "x".repeat((1 << 20) + 1);
     world.write("a.md", &large);
-    let edited = store.settle(&path("a.md"), Some("1\n"), "mine\n").unwrap();
+    let edited = store.settle(&unknown("a.md", Some("1\n")), "mine\n").unwrap().edited;
     assert!(matches!(edited, Edited::Conflict { .. }));
     assert_eq!(world.read("a.md").unwrap(), large.as_bytes());
     drop(store);
