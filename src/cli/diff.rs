@@ -10,6 +10,7 @@ use super::out::{self, Out};
 use super::paths::no_file;
 use super::place::{Common, Missing, quoted};
 use super::{ids, when};
+use crate::error::Error;
 use crate::id::VersionId;
 use crate::path::MemoryPath;
 use crate::store::{Found, History, Look};
@@ -113,7 +114,11 @@ fn pick(history: &History, point: Point, path: &MemoryPath, newest: Option<&Vers
                 Some(newest) => Log { memory: Some(newest.memory_id), ..Log::default() },
                 None => Log { path: Some(path.clone()), ..Log::default() },
             };
-            side(history, first(history, &Log { before: Some(time), ..log })?)
+            let then = first(history, &Log { before: Some(time), ..log.clone() })?;
+            if then.is_none() && is_cut_off(history, &log)? {
+                return Err(Error::TooEarly { path: path.clone() }.into());
+            }
+            side(history, then)
         }
     }
 }
@@ -125,6 +130,16 @@ fn first(history: &History, log: &Log) -> Result<Option<Version>, Fault> {
         Ok(ControlFlow::Break(()))
     })?;
     Ok(first)
+}
+
+/// Whether retention took the beginning of what is asked for.
+fn is_cut_off(history: &History, log: &Log) -> Result<bool, Fault> {
+    let mut oldest = None;
+    history.versions(log, &mut |version| {
+        oldest = Some(version.operation);
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(oldest.is_some_and(|operation| operation != Operation::Created))
 }
 
 fn side(history: &History, version: Option<Version>) -> Result<Side, Fault> {

@@ -1,5 +1,7 @@
 //! `memdir redact`: erases what versions held.
 
+use std::collections::HashSet;
+
 use serde_json::json;
 
 use super::fault::Fault;
@@ -21,7 +23,9 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
     let opened = args.common.open(Missing::Refuse)?;
-    let done = opened.store.redact(&args.versions)?;
+    let mut seen = HashSet::new();
+    let versions: Vec<_> = args.versions.iter().copied().filter(|id| seen.insert(*id)).collect();
+    let done = opened.store.redact(&versions)?;
     opened.warn();
     if args.common.json {
         let said = json!({"versions": done.versions, "erasure": erasure(done.erasure)});

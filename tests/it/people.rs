@@ -554,6 +554,36 @@ fn nothing_but_memories_is_written_among_them() {
 }
 
 #[test]
+fn what_retention_took_is_not_told_as_nothing() {
+    let dir = scratch();
+    create(dir.path(), "a.md", "0\n");
+    let insert =
+        json!({"command": "insert", "path": "/memories/a.md", "insert_line": 0, "insert_text": "1\n"});
+    let calls = format!("{insert}\n").repeat(12);
+    assert_eq!(feed(&mut memdir(dir.path(), ["call"]), calls).code, Some(0));
+    let done = shell(dir.path(), "$MEMDIR diff a.md 1h");
+    assert!(done.out.starts_with("--- /dev/null\n"), "{done:?}");
+    let done =
+        shell(dir.path(), "$MEMDIR prune --history --keep-versions 1 > pruned && $MEMDIR diff a.md 1h");
+    assert_eq!((done.code, done.out.as_str()), (Some(1), ""), "{done:?}");
+    assert!(
+        done.err.starts_with("error: the history of `/memories/a.md` does not reach back so far\nhint: "),
+        "{done:?}"
+    );
+}
+
+#[test]
+fn a_version_that_is_named_twice_is_redacted_once() {
+    let dir = scratch();
+    create(dir.path(), "a.md", "one\n");
+    shell(dir.path(), "echo two > memory/memories/a.md");
+    let log = objects(&shell(dir.path(), "$MEMDIR log --json"));
+    let id = log[1]["id"].as_str().unwrap();
+    let done = shell(dir.path(), &format!("$MEMDIR redact {id} {id} --json"));
+    assert_eq!(objects(&done)[0]["versions"].as_array().unwrap().len(), 1, "{done:?}");
+}
+
+#[test]
 fn a_receipt_replaces_nothing() {
     let dir = scratch();
     create(dir.path(), "a.md", "one\n");
