@@ -13,6 +13,7 @@ use super::pipe;
 use super::place::{Common, Missing};
 use super::when;
 use super::words::many;
+use crate::error::Error;
 use crate::home::{ImportError, Imported, Limits, import_archive, import_directory};
 use crate::path;
 use crate::store::Others;
@@ -55,7 +56,10 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
         opened.store = opened.store.with_reason(reason);
     }
     let into = opened.path_or_root(args.into.as_deref())?;
-    opened.store.admit(&into)?;
+    // Of what is read-only only a part may be below it: each file is asked for.
+    if let Err(hidden @ Error::Hidden { .. }) = opened.store.admit(&into) {
+        return Err(hidden.into());
+    }
     let others = if args.overwrite { Others::Overwrite } else { Others::Keep };
     let done = match source {
         Source::Directory => {
@@ -81,9 +85,14 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
         return Ok(0);
     }
     out.flush();
-    let memories = many(done.conflicts.len() as u64, "place");
-    Fault::failed(format!("{memories} held something else already, and stayed as they were"))
-        .hint("--overwrite replaces them; they stay in the history")
+    let count = done.conflicts.len() as u64;
+    let stayed = if count == 1 { "stayed as it was" } else { "stayed as they were" };
+    Fault::failed(format!("{} held something else already, and {stayed}", many(count, "place")))
+        .hint(if args.overwrite {
+            "no file is in the way there, but a directory, a link, or a file where a directory would be: move it away"
+        } else {
+            "--overwrite replaces files; they stay in the history"
+        })
         .report();
     Ok(FAILED)
 }

@@ -612,8 +612,29 @@ fn a_place_that_cannot_be_imported_into_is_named() {
     let done = shell(dir.path(), "$MEMDIR import from --into .hidden");
     assert_eq!((done.code, done.out.as_str()), (Some(1), ""), "{done:?}");
     assert!(done.err.starts_with("error: `/memories/.hidden` is hidden"), "{done:?}");
+    create(dir.path(), "pol/a.md", "one\n");
+    fs::write(dir.path().join("memory/memdir.toml"), "read_only = [\"/memories/pol/\"]\n").unwrap();
+    assert_eq!(shell(dir.path(), "$MEMDIR import from && $MEMDIR cat a.md").code, Some(0));
+    let done = shell(dir.path(), "$MEMDIR import from --into pol");
+    assert!(done.err.contains("the entry `a.md` cannot be imported: its place is read-only"), "{done:?}");
     let done = shell(dir.path(), "$MEMDIR import from --into .git");
     assert!(done.err.contains("hint: `.git` is never changed"), "{done:?}");
+}
+
+#[test]
+fn what_cannot_be_overwritten_is_not_said_to_be() {
+    let dir = scratch();
+    create(dir.path(), "a.md/b.md", "one\n");
+    fs::create_dir(dir.path().join("from")).unwrap();
+    fs::write(dir.path().join("from/a.md"), "two\n").unwrap();
+    for (option, hint) in [("", "--overwrite replaces files"), ("--overwrite", "no file is in the way there")]
+    {
+        let done = shell(dir.path(), &format!("$MEMDIR import from {option}"));
+        assert_eq!(done.code, Some(1), "{done:?}");
+        let said = format!("error: 1 place held something else already, and stayed as it was\nhint: {hint}");
+        assert!(done.err.starts_with(&said), "{done:?}");
+    }
+    assert_eq!(shell(dir.path(), "$MEMDIR cat a.md/b.md").out, "one\n");
 }
 
 #[test]
