@@ -535,6 +535,50 @@ fn an_archive_that_is_not_finished_has_no_name() {
 }
 
 #[test]
+fn what_is_no_plain_file_is_not_replaced_by_an_archive() {
+    let dir = scratch();
+    create(dir.path(), "a.md", "one\n");
+    let line = "mkfifo pipe && mkdir sub && ln -s pipe link && ln -s all.tar latest.tar";
+    assert_eq!(shell(dir.path(), line).code, Some(0));
+    for name in ["pipe", "sub", "link"] {
+        let done = shell(dir.path(), &format!("$MEMDIR export --output {name} --force"));
+        assert_eq!((done.code, done.out.as_str()), (Some(1), ""), "{done:?}");
+        assert_eq!(done.err, format!("error: `{name}` is no plain file, and is not replaced\n"));
+    }
+    assert!(fs::symlink_metadata(dir.path().join("link")).unwrap().is_symlink());
+    let line =
+        "$MEMDIR export --output all.tar && $MEMDIR export --output all.tar --force && ls -A | tr '\\n' ' '";
+    let done = shell(dir.path(), line);
+    assert!(done.out.ends_with("\nall.tar latest.tar link memory pipe sub "), "{done:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_export_that_is_killed_leaves_nothing() {
+    let dir = scratch();
+    let dir = dir.path();
+    create(dir, "a.md", "one\n");
+    // It waits for the writer's lock when its file is there already.
+    let lock = fs::File::options().write(true).open(dir.join("memory/.memdir/lock")).unwrap();
+    let turn = fs::File::options().write(true).open(dir.join("memory/.memdir/turn")).unwrap();
+    lock.lock().unwrap();
+    turn.lock().unwrap();
+    let mut child = start(&mut memdir(dir, ["export", "--output", "all.tar"]));
+    let held = || {
+        let open = fs::read_dir(format!("/proc/{}/fd", child.id())).into_iter().flatten().flatten();
+        open.filter_map(|fd| fs::read_link(fd.path()).ok())
+            .any(|file| file.starts_with(dir) && !file.starts_with(dir.join("memory")) && file != dir)
+    };
+    while !held() {
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let names: Vec<_> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["memory"]);
+}
+
+#[test]
 fn nothing_but_memories_is_written_among_them() {
     let dir = scratch();
     create(dir.path(), "a.md", "one\n");
