@@ -376,6 +376,7 @@ fn an_editor_that_fails_leaves_nothing_where_nothing_was_written() {
     let done = edit(dir.path(), "printf '\\377' > \"$1\"");
     assert_eq!((done.code, done.out.as_str()), (Some(1), ""), "{done:?}");
     let place = done.err.split_once("what you wrote is in ").unwrap().1.trim();
+    assert!(place.starts_with("memory/.memdir/edits/"), "it is named as the store is: {place}");
     assert_eq!(fs::read(dir.path().join(place)).unwrap(), b"\xff");
     assert_eq!(fs::read_to_string(dir.path().join("memory/memories/list.md")).unwrap(), "one\n");
 }
