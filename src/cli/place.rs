@@ -1,5 +1,6 @@
 //! Which store a command is about.
 
+use std::cell::RefCell;
 use std::env;
 use std::io::{ErrorKind, IsTerminal, stderr};
 use std::path::{Path, PathBuf};
@@ -9,6 +10,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::fault::{Fault, complain};
 use super::paths::{Whereabouts, flat};
 use super::variable;
+use crate::error::Error;
 use crate::path::MemoryPath;
 use crate::store::{Actor, Store};
 
@@ -37,6 +39,8 @@ pub(super) struct Opened {
     /// What names the store in a command that the person is told to run: nothing, or options with a space before them.
     pub(super) options: String,
     here: PathBuf,
+    /// What was told already, so that it is told once.
+    told: RefCell<Option<Fault>>,
 }
 
 /// Whether a missing store is made.
@@ -102,7 +106,7 @@ impl Place {
     fn open_at(&self, base: Utf8PathBuf, here: PathBuf, missing: Missing) -> Result<Opened, Fault> {
         let base = fit(base)?;
         let builder = Store::builder(&base).actor(Actor::User(login())).create(missing == Missing::Make);
-        Ok(Opened { store: builder.open()?, options: self.options(), base, here })
+        Ok(Opened { store: builder.open()?, options: self.options(), base, here, told: RefCell::default() })
     }
 
     /// The options as they were given.
@@ -145,7 +149,7 @@ impl Opened {
             Ok(None) => {
                 complain("Too many files to look at each: `memdir check` takes in what others did to them.");
             }
-            Err(error) => Fault::from(error).and("what others did to the files may be missing here").warn(),
+            Err(error) => self.warn_of(error, "what others did to the files may be missing here"),
         }
     }
 
@@ -173,10 +177,19 @@ impl Opened {
         Err(Fault::usage(format!("`{file}` is inside of the store")).hint("write it somewhere else"))
     }
 
+    /// Tells why the work goes on with less, and what that means.
+    pub(super) fn warn_of(&self, error: Error, meaning: &str) {
+        let fault = Fault::from(error);
+        self.told.replace(Some(fault.clone()));
+        fault.and(meaning).warn();
+    }
+
     /// Tells what went wrong beside the work.
     pub(super) fn warn(&self) {
-        if let Some(warning) = self.store.take_warning() {
-            Fault::from(warning).warn();
+        if let Some(warning) = self.store.take_warning().map(Fault::from)
+            && self.told.replace(Some(warning.clone())).as_ref() != Some(&warning)
+        {
+            warning.warn();
         }
     }
 }
