@@ -207,7 +207,7 @@ Examples:
 const EDIT_ABOUT: &str = "\
 Edit a memory in your editor, while agents may write to it.
 
-$VISUAL, else $EDITOR, else vi gets a private copy. If the memory was changed meanwhile in other places, both edits are in \
+$VISUAL, else $EDITOR, else on a terminal vi gets a private copy. If the memory was changed meanwhile in other places, both edits are in \
 it afterwards, also where it was renamed to; one that was deleted is there again. If they meet in the same lines, the memory \
 stays as it is, both texts are shown, and yours is kept as a version in the history. An editor that ends with another exit code than 0 changes nothing.";
 

@@ -63,15 +63,13 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
         if is_missing {
             fault = fault.and(NAMES);
         }
-        return Err(match give_up(draft) {
+        return Err(match give_up(&opened, draft) {
             Some(hint) => fault.and(hint),
             None => fault,
         });
     }
     let copy = draft.file().to_owned();
-    let settled = draft
-        .finish()
-        .map_err(|error| refused(error).and(format!("what you wrote is in {}", copy.display())))?;
+    let settled = draft.finish().map_err(|error| refused(error).and(kept(&opened, &copy)))?;
     opened.warn();
     Ok(tell(&opened, &path, &settled, args.common.json, out))
 }
@@ -87,7 +85,7 @@ fn refused(error: Error) -> Fault {
 }
 
 /// Leaves the memory as it is; where the copy was changed all the same, it is kept, and that is said.
-fn give_up(draft: Draft) -> Option<String> {
+fn give_up(opened: &Opened, draft: Draft) -> Option<String> {
     if matches!(draft.is_changed(), Ok(false)) {
         // Nothing is written by that, and the copy goes.
         let _ = draft.finish();
@@ -97,7 +95,15 @@ fn give_up(draft: Draft) -> Option<String> {
         draft.discard();
         return None;
     }
-    Some(format!("what you wrote is in {}", draft.keep().display()))
+    Some(kept(opened, &draft.keep()))
+}
+
+/// Where the copy is, as the store is named.
+fn kept(opened: &Opened, copy: &Path) -> String {
+    let base = camino::absolute_utf8(&opened.base).ok();
+    let below = base.as_ref().and_then(|base| copy.strip_prefix(base).ok());
+    let copy = below.map_or_else(|| copy.to_owned(), |below| opened.base.as_std_path().join(below));
+    format!("what you wrote is in {}", copy.display())
 }
 
 /// What an editor left where the copy was.

@@ -13,7 +13,7 @@ pub(super) const FAILED: u8 = 1;
 pub(super) const USAGE: u8 = 2;
 
 /// Why a command ends without having done its work.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fault {
     what: String,
     hints: Vec<String>,

@@ -13,6 +13,7 @@ use super::pipe;
 use super::place::{Common, Missing};
 use super::when;
 use super::words::many;
+use crate::error::Error;
 use crate::home::{ImportError, Imported, Limits, import_archive, import_directory};
 use crate::path;
 use crate::store::Others;
@@ -55,7 +56,10 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
         opened.store = opened.store.with_reason(reason);
     }
     let into = opened.path_or_root(args.into.as_deref())?;
-    opened.store.admit(&into)?;
+    // Of what is read-only only a part may be below it: each file is asked for.
+    if let Err(hidden @ Error::Hidden { .. }) = opened.store.admit(&into) {
+        return Err(hidden.into());
+    }
     let others = if args.overwrite { Others::Overwrite } else { Others::Keep };
     let done = match source {
         Source::Directory => {
@@ -84,7 +88,11 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
     let places = done.conflicts.len() as u64;
     let places = format!("{} {}", many(places, "place"), if places == 1 { "holds" } else { "hold" });
     Fault::failed(format!("{places} something else, and nothing was changed there"))
-        .hint("--overwrite replaces them; they stay in the history")
+        .hint(if args.overwrite {
+            "no file is in the way there, but a directory, a link, or a file where a directory would be: move it away"
+        } else {
+            "--overwrite replaces files; they stay in the history"
+        })
         .report();
     Ok(FAILED)
 }

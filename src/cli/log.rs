@@ -88,8 +88,9 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
             Ok(if left == 0 { ControlFlow::Break(()) } else { flow })
         })?;
     }
-    if change.is_none() && !args.common.json {
-        fault::complain("Nothing in the history.");
+    if change.is_none() && !args.common.json && args.number != Some(0) {
+        let all = log == Log::default();
+        fault::complain(if all { "Nothing in the history." } else { "Nothing in the history matches." });
     }
     opened.warn();
     Ok(0)

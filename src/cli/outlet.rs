@@ -1,84 +1,132 @@
 //! A new private file that is there as a whole or not at all.
 
+use std::fs::File;
 use std::io::{self, Write};
+use std::os::fd::AsRawFd as _;
 use std::path::Path;
 
 use camino::Utf8Path;
-use tempfile::NamedTempFile;
+use rustix::fs::{AtFlags, CWD, linkat};
+use tempfile::{Builder, NamedTempFile};
 
 use super::fault::Fault;
 
 /// Whether a file that is there is replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Existing {
-    /// It stays; what the person can do then.
+    /// It is not, and this is what to do.
     Refuse(&'static str),
-    /// It is, if it is a regular file.
     Replace,
 }
 
 /// A file that gets its name once it is complete.
 pub(super) struct Outlet<'a> {
     path: &'a Utf8Path,
-    file: NamedTempFile,
+    dir: &'a Utf8Path,
+    file: Held,
     existing: Existing,
 }
+
+/// A file that nobody knows yet.
+enum Held {
+    /// It has no name at all, and is gone with the process, however that ends.
+    Nameless(File),
+    /// Where the file system knows no such files.
+    Named(NamedTempFile),
+}
+
+/// What a name begins with that a file has for a moment.
+const PASSING: &str = ".memdir-";
+/// Where a file without a name can be found by the process that holds it.
+const HELD: &str = "/proc/self/fd";
 
 impl<'a> Outlet<'a> {
     /// Begins a file that will be at `path`.
     pub(super) fn begin(path: &'a Utf8Path, existing: Existing) -> Result<Self, Fault> {
-        match (path.as_std_path().symlink_metadata(), existing) {
-            (Ok(_), Existing::Refuse(hint)) => return Err(there_already(path, hint)),
-            // A device, or a link to one, must not become a file because an archive was sent there.
-            (Ok(there), Existing::Replace) if !there.is_file() => {
-                return Err(Fault::failed(format!("`{path}` is no regular file, and is not replaced")));
-            }
-            _ => {}
+        if let Existing::Refuse(remedy) = existing
+            && path.as_std_path().symlink_metadata().is_ok()
+        {
+            return Err(there_already(path, remedy));
         }
-        let file = tempfile::Builder::new().prefix(".memdir-").tempfile_in(directory(path));
-        Ok(Self { path, file: file.map_err(|error| failed(path, &error))?, existing })
+        // A device, a pipe or a directory would be lost.
+        if path.as_std_path().metadata().is_ok_and(|seen| !seen.is_file()) {
+            return Err(Fault::failed(format!("`{path}` is no plain file, and is not replaced")));
+        }
+        let dir = path.parent().filter(|dir| !dir.as_str().is_empty()).unwrap_or(Utf8Path::new("."));
+        let file = if let Some(file) = nameless(dir) {
+            Held::Nameless(file)
+        } else {
+            let file = Builder::new().prefix(PASSING).tempfile_in(dir);
+            Held::Named(file.map_err(|error| failed(path, &error))?)
+        };
+        Ok(Self { path, dir, file, existing })
     }
 
     /// The file, to be written.
     pub(super) fn file(&mut self) -> &mut dyn Write {
-        self.file.as_file_mut()
+        match &mut self.file {
+            Held::Nameless(file) => file,
+            Held::Named(file) => file.as_file_mut(),
+        }
     }
 
-    /// Syncs it, gives it its name, and syncs that.
+    /// Syncs it and gives it its name.
     pub(super) fn finish(self) -> Result<(), Fault> {
-        let Self { path, file, existing } = self;
-        file.as_file().sync_all().map_err(|error| failed(path, &error))?;
-        let place: &Path = path.as_std_path();
-        let named = match existing {
-            Existing::Refuse(_) => file.persist_noclobber(place),
-            Existing::Replace => file.persist(place),
-        };
-        match (named, existing) {
-            (Ok(_), _) => {
-                sync_directory(directory(path));
-                Ok(())
+        let Self { path, dir, file, existing } = self;
+        match (name(path.as_std_path(), dir, file, existing), existing) {
+            (Err(error), Existing::Refuse(remedy)) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(there_already(path, remedy))
             }
-            (Err(error), Existing::Refuse(hint)) if error.error.kind() == io::ErrorKind::AlreadyExists => {
-                Err(there_already(path, hint))
-            }
-            (Err(error), _) => Err(failed(path, &error.error)),
+            (named, _) => named.map_err(|error| failed(path, &error)),
         }
     }
 }
 
-/// The directory that has a file's name in it.
-fn directory(path: &Utf8Path) -> &Utf8Path {
-    path.parent().filter(|dir| !dir.as_str().is_empty()).unwrap_or(Utf8Path::new("."))
+/// Makes a file without a name, where the system can give it one later.
+#[cfg(target_os = "linux")]
+fn nameless(dir: &Utf8Path) -> Option<File> {
+    use rustix::fs::{Mode, OFlags, open};
+    if !Path::new(HELD).is_dir() {
+        return None;
+    }
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    open(dir.as_std_path(), flags, Mode::RUSR | Mode::WUSR).ok().map(File::from)
 }
 
-/// Syncs the names in a directory, where its file system can: the file is complete in any case.
-fn sync_directory(dir: &Utf8Path) {
-    #[allow(clippy::disallowed_methods, reason = "it is the person's directory, no memory")]
-    let _ = std::fs::File::open(dir).and_then(|dir| dir.sync_all());
+/// Nothing: elsewhere no file can get a name later.
+#[cfg(not(target_os = "linux"))]
+fn nameless(_: &Utf8Path) -> Option<File> {
+    None
 }
 
-fn there_already(path: &Utf8Path, hint: &str) -> Fault {
-    Fault::failed(format!("`{path}` is there already")).hint(hint)
+fn name(place: &Path, dir: &Utf8Path, file: Held, existing: Existing) -> io::Result<()> {
+    let file = match file {
+        Held::Nameless(file) => file,
+        Held::Named(file) => {
+            file.as_file().sync_all()?;
+            return match existing {
+                Existing::Refuse(_) => file.persist_noclobber(place).map(drop),
+                Existing::Replace => file.persist(place).map(drop),
+            }
+            .map_err(|error| error.error);
+        }
+    };
+    file.sync_all()?;
+    let held = format!("{HELD}/{}", file.as_raw_fd());
+    let link =
+        |name: &Path| linkat(CWD, held.as_str(), CWD, name, AtFlags::SYMLINK_FOLLOW).map_err(io::Error::from);
+    match link(place) {
+        // Only a rename replaces what is there.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && existing == Existing::Replace => {
+            let passing = Builder::new().prefix(PASSING).make_in(dir, link)?;
+            passing.persist(place).map(drop).map_err(|error| error.error)
+        }
+        linked => linked,
+    }
+}
+
+fn there_already(path: &Utf8Path, remedy: &str) -> Fault {
+    Fault::failed(format!("`{path}` is there already")).hint(remedy)
 }
 
 /// Why the file could not be written; the name that it has meanwhile is nobody's concern.

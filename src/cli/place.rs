@@ -1,5 +1,6 @@
 //! Which store a command is about.
 
+use std::cell::RefCell;
 use std::env;
 use std::io::{ErrorKind, IsTerminal, stderr};
 use std::path::{Path, PathBuf};
@@ -38,6 +39,8 @@ pub(super) struct Opened {
     /// What names the store in a command that the person is told to run: nothing, or options with a space before them.
     pub(super) options: String,
     here: PathBuf,
+    /// What was told already, so that it is told once.
+    told: RefCell<Option<Fault>>,
 }
 
 /// Whether a missing store is made.
@@ -103,7 +106,7 @@ impl Place {
     fn open_at(&self, base: Utf8PathBuf, here: PathBuf, missing: Missing) -> Result<Opened, Fault> {
         let base = fit(base)?;
         let builder = Store::builder(&base).actor(Actor::User(login())).create(missing == Missing::Make);
-        Ok(Opened { store: builder.open()?, options: self.options(), base, here })
+        Ok(Opened { store: builder.open()?, options: self.options(), base, here, told: RefCell::default() })
     }
 
     /// The options as they were given.
@@ -146,15 +149,8 @@ impl Opened {
             Ok(None) => {
                 complain("Too many files to look at each: `memdir check` takes in what others did to them.");
             }
-            Err(error) => self.go_on(error, "what others did to the files may be missing here"),
+            Err(error) => self.warn_of(error, "what others did to the files may be missing here"),
         }
-    }
-
-    /// Tells what went wrong, and that the work goes on without it.
-    pub(super) fn go_on(&self, error: Error, without: &str) {
-        Fault::from(error).and(without).warn();
-        // The store has taken note of it, too.
-        drop(self.store.take_warning());
     }
 
     /// The base directory without `.` and `..`.
@@ -181,10 +177,19 @@ impl Opened {
         Err(Fault::usage(format!("`{file}` is inside of the store")).hint("write it somewhere else"))
     }
 
+    /// Tells why the work goes on with less, and what that means.
+    pub(super) fn warn_of(&self, error: Error, meaning: &str) {
+        let fault = Fault::from(error);
+        self.told.replace(Some(fault.clone()));
+        fault.and(meaning).warn();
+    }
+
     /// Tells what went wrong beside the work.
     pub(super) fn warn(&self) {
-        if let Some(warning) = self.store.take_warning() {
-            Fault::from(warning).warn();
+        if let Some(warning) = self.store.take_warning().map(Fault::from)
+            && self.told.replace(Some(warning.clone())).as_ref() != Some(&warning)
+        {
+            warning.warn();
         }
     }
 }

@@ -49,7 +49,7 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
     let history = match opened.store.history() {
         Ok(history) => Some(history),
         Err(error) => {
-            opened.go_on(error, "the files are shown without their history");
+            opened.warn_of(error, "the files are shown without their history");
             None
         }
     };

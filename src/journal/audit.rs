@@ -187,7 +187,11 @@ impl Audit<'_, '_> {
                 self.link(&chain, &link, id);
             } else {
                 let missing = link.n - next;
-                self.wrong("chain", &id, format!("the {missing} versions before it are missing"));
+                let problem = match missing {
+                    1 => "the version before it is missing".to_owned(),
+                    _ => format!("the {missing} versions before it are missing"),
+                };
+                self.wrong("chain", &id, problem);
             }
             // What comes after a break is held against what stands there.
             (chain, next) = (link.chain, link.n + 1);

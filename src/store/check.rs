@@ -246,7 +246,8 @@ impl Store {
             Ok(())
         })?;
         if memories > 0 {
-            let problem = format!("the directory is gone, and with it {memories} memories");
+            let noun = if memories == 1 { "memory" } else { "memories" };
+            let problem = format!("the directory is gone, and with it {memories} {noun}");
             let remedy = "put it back; or `memdir restore --before TIME` brings back what the history has";
             findings.wrong("file", files::place(""), problem, remedy);
         }

@@ -275,6 +275,8 @@ fn a_tree_that_knows_no_history_blames_nobody() {
     assert_eq!(objects(&done)[0]["changed_by"], Value::Null, "{done:?}");
     let done = shell(dir.path(), "$MEMDIR tree");
     assert!(!done.out.contains("outside") && done.err.contains("without their history"), "{done:?}");
+    // Once, though more than one look at the journal fails.
+    assert_eq!(done.err.matches("warning: ").count(), 1, "{done:?}");
 }
 
 #[test]
@@ -387,6 +389,7 @@ fn an_editor_that_fails_leaves_nothing_where_nothing_was_written() {
     let done = edit(dir.path(), "printf '\\377' > \"$1\"");
     assert_eq!((done.code, done.out.as_str()), (Some(1), ""), "{done:?}");
     let place = done.err.split_once("what you wrote is in ").unwrap().1.trim();
+    assert!(place.starts_with("memory/.memdir/edits/"), "it is named as the store is: {place}");
     assert_eq!(fs::read(dir.path().join(place)).unwrap(), b"\xff");
     assert_eq!(fs::read_to_string(dir.path().join("memory/memories/list.md")).unwrap(), "one\n");
 }
@@ -546,21 +549,47 @@ fn an_archive_that_is_not_finished_has_no_name() {
 }
 
 #[test]
-fn an_archive_takes_the_place_of_no_device_and_no_link() {
+fn what_is_no_plain_file_is_not_replaced_by_an_archive() {
     let dir = scratch();
     create(dir.path(), "a.md", "one\n");
-    let done = shell(
-        dir.path(),
-        "mkfifo fifo; ln -s /dev/null link; $MEMDIR export --output fifo --force; $MEMDIR export --output link --force",
-    );
-    assert_eq!(done.code, Some(1), "{done:?}");
-    assert_eq!(done.err.matches("is no regular file, and is not replaced").count(), 2, "{done:?}");
+    let line = "mkfifo pipe && mkdir sub && ln -s pipe link && ln -s all.tar latest.tar";
+    assert_eq!(shell(dir.path(), line).code, Some(0));
+    for name in ["pipe", "sub", "link"] {
+        let done = shell(dir.path(), &format!("$MEMDIR export --output {name} --force"));
+        assert_eq!((done.code, done.out.as_str()), (Some(1), ""), "{done:?}");
+        assert_eq!(done.err, format!("error: `{name}` is no plain file, and is not replaced\n"));
+    }
     assert!(fs::symlink_metadata(dir.path().join("link")).unwrap().is_symlink());
-    assert!(!fs::symlink_metadata(dir.path().join("fifo")).unwrap().is_file());
-    assert_eq!(
-        shell(dir.path(), "$MEMDIR export --output a.tar; $MEMDIR export --output a.tar --force").code,
-        Some(0)
-    );
+    let line =
+        "$MEMDIR export --output all.tar && $MEMDIR export --output all.tar --force && ls -A | tr '\\n' ' '";
+    let done = shell(dir.path(), line);
+    assert!(done.out.ends_with("\nall.tar latest.tar link memory pipe sub "), "{done:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_export_that_is_killed_leaves_nothing() {
+    let dir = scratch();
+    let dir = dir.path();
+    create(dir, "a.md", "one\n");
+    // It waits for the writer's lock when its file is there already.
+    let lock = fs::File::options().write(true).open(dir.join("memory/.memdir/lock")).unwrap();
+    let turn = fs::File::options().write(true).open(dir.join("memory/.memdir/turn")).unwrap();
+    lock.lock().unwrap();
+    turn.lock().unwrap();
+    let mut child = start(&mut memdir(dir, ["export", "--output", "all.tar"]));
+    let held = || {
+        let open = fs::read_dir(format!("/proc/{}/fd", child.id())).into_iter().flatten().flatten();
+        open.filter_map(|fd| fs::read_link(fd.path()).ok())
+            .any(|file| file.starts_with(dir) && !file.starts_with(dir.join("memory")) && file != dir)
+    };
+    while !held() {
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let names: Vec<_> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["memory"]);
 }
 
 #[test]
@@ -641,8 +670,29 @@ fn a_place_that_cannot_be_imported_into_is_named() {
     let done = shell(dir.path(), "$MEMDIR import from --into .hidden");
     assert_eq!((done.code, done.out.as_str()), (Some(1), ""), "{done:?}");
     assert!(done.err.starts_with("error: `/memories/.hidden` is hidden"), "{done:?}");
+    create(dir.path(), "pol/a.md", "one\n");
+    fs::write(dir.path().join("memory/memdir.toml"), "read_only = [\"/memories/pol/\"]\n").unwrap();
+    assert_eq!(shell(dir.path(), "$MEMDIR import from && $MEMDIR cat a.md").code, Some(0));
+    let done = shell(dir.path(), "$MEMDIR import from --into pol");
+    assert!(done.err.contains("the entry `a.md` cannot be imported: its place is read-only"), "{done:?}");
     let done = shell(dir.path(), "$MEMDIR import from --into .git");
     assert!(done.err.contains("hint: `.git` is never changed"), "{done:?}");
+}
+
+#[test]
+fn what_cannot_be_overwritten_is_not_said_to_be() {
+    let dir = scratch();
+    create(dir.path(), "a.md/b.md", "one\n");
+    fs::create_dir(dir.path().join("from")).unwrap();
+    fs::write(dir.path().join("from/a.md"), "two\n").unwrap();
+    for (option, hint) in [("", "--overwrite replaces files"), ("--overwrite", "no file is in the way there")]
+    {
+        let done = shell(dir.path(), &format!("$MEMDIR import from {option}"));
+        assert_eq!(done.code, Some(1), "{done:?}");
+        let said = format!("error: 1 place held something else already, and stayed as it was\nhint: {hint}");
+        assert!(done.err.starts_with(&said), "{done:?}");
+    }
+    assert_eq!(shell(dir.path(), "$MEMDIR cat a.md/b.md").out, "one\n");
 }
 
 #[test]

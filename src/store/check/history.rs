@@ -63,7 +63,10 @@ pub(super) fn unexpected(since: Option<u64>) -> Finding {
             kind: "head",
             is_wrong: false,
             place,
-            problem: format!("the chain goes on for {since} versions beyond the expected head; up to it nothing was altered"),
+            problem: format!(
+                "the chain goes on for {since} {} beyond the expected head; up to it nothing was altered",
+                if since == 1 { "version" } else { "versions" }
+            ),
             remedy: "keep the new head, which `memdir check --print-head` gives".to_owned(),
             is_fixed: false,
         },

@@ -86,7 +86,7 @@ fn whatever_is_altered_is_found() {
             "chain",
             "its link to the version before it does not hold",
         ),
-        ("DELETE FROM version WHERE n = 5", "chain", "the 1 versions before it are missing"),
+        ("DELETE FROM version WHERE n = 5", "chain", "the version before it is missing"),
         ("DELETE FROM anchor", "chain", "the 2 versions before it are missing"),
         (
             "UPDATE anchor SET last = 3",
