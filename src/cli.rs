@@ -1,11 +1,13 @@
 //! The command line: the only module that reads the environment, prints, or knows a terminal.
 
+use std::borrow::Cow;
 use std::env;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 
+use crate::path;
 use crate::store::Actor;
 use crate::tool;
 
@@ -204,8 +206,8 @@ const EDIT_ABOUT: &str = "\
 Edit a memory in your editor, while agents may write to it.
 
 $VISUAL, else $EDITOR, else vi gets a private copy. If the memory was changed meanwhile in other places, both edits are in \
-it afterwards. If they meet in the same lines, the memory stays as it is, both texts are shown, and yours is kept as a version \
-in the history. An editor that ends with another exit code than 0 changes nothing.";
+it afterwards, also where it was renamed to; one that was deleted is there again. If they meet in the same lines, the memory \
+stays as it is, both texts are shown, and yours is kept as a version in the history. An editor that ends with another exit code than 0 changes nothing.";
 
 const EDIT_EXAMPLES: &str = "\
 Examples:
@@ -280,11 +282,13 @@ const REDACT_ABOUT: &str = "\
 Erase what versions in the history held, for good.
 
 Content and path are gone from the history; that there was such a version stays, and the chain stays whole. What a memory \
-holds now cannot be redacted: edit or delete it first. The content stays where other versions have it, too.";
+holds now cannot be redacted: edit or delete it first. Other versions that hold the very same content are named; what holds \
+parts of it is found by `memdir grep --history`. Exports, backups, git and other hard links to the files are out of reach.";
 
 const REDACT_EXAMPLES: &str = "\
 Examples:
-  memdir redact memver_01KBA3XJ2M8Q4T6V0W2Y4Z6A8C";
+  memdir redact memver_01KBA3XJ2M8Q4T6V0W2Y4Z6A8C
+  memdir redact $(memdir grep --history -l 'a secret')";
 
 const PRUNE_EXAMPLES: &str = "\
 Examples:
@@ -382,7 +386,10 @@ fn run(command: Command) -> Result<ExitCode, Fault> {
 fn explain(wrong: &clap::Error) -> Result<ExitCode, Fault> {
     let text = wrong.render();
     if wrong.use_stderr() {
-        fault::complain(text.to_string().trim_end());
+        // What was given stands in it as it is.
+        let lines: Vec<_> =
+            text.to_string().trim_end().lines().map(path::escape).map(Cow::into_owned).collect();
+        fault::complain(&lines.join("\n"));
         return Ok(ExitCode::from(fault::USAGE));
     }
     print(text.to_string().as_bytes())

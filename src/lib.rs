@@ -74,7 +74,8 @@ mod version;
 pub use error::{Cause, Error, NoContent, Result, Trouble};
 pub use hash::Hash;
 pub use home::{
-    Draft, Edited, ExportError, ImportError, Imported, Limits, export, import_archive, import_directory,
+    Draft, Edited, ExportError, ImportError, Imported, Limits, Settled, export, import_archive,
+    import_directory,
 };
 pub use id::{ChangeId, IdError, MemoryId, VersionId};
 pub use path::{MemoryPath, PathError};

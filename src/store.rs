@@ -57,7 +57,8 @@ pub use restore::{Others, Restoration, Restore, Restored};
 pub use scan::Absorbed;
 use session::{Engine, Patience};
 pub use settings::{Create, Hidden, Settings};
-pub use settle::Edited;
+pub(crate) use settle::Original;
+pub use settle::{Edited, Settled};
 pub use snapshot::Snapshot;
 pub use stats::Stats;
 

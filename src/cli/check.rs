@@ -70,9 +70,11 @@ fn tell(report: &Report, out: &mut Out) {
     }
     for finding in &report.findings {
         let (word, style) = word(finding);
-        let place = path::escape(&finding.place);
-        _ = out.line(format_args!("{:<8}  {place}: {}", out.paint(style, word), finding.problem));
-        if !finding.is_fixed && out.line(format_args!("          {}", finding.remedy)).is_break() {
+        let (place, problem) = (path::escape(&finding.place), path::escape(&finding.problem));
+        _ = out.line(format_args!("{:<8}  {place}: {problem}", out.paint(style, word)));
+        if !finding.is_fixed
+            && out.line(format_args!("          {}", path::escape(&finding.remedy))).is_break()
+        {
             return;
         }
     }
@@ -99,7 +101,7 @@ fn word(finding: &Finding) -> (&'static str, anstyle::Style) {
 
 fn plain(finding: &Finding) -> String {
     let Finding { problem, remedy, .. } = finding;
-    format!("{}: {}: {problem}; {remedy}", word(finding).0, path::escape(&finding.place))
+    path::escape(&format!("{}: {}: {problem}; {remedy}", word(finding).0, finding.place)).into_owned()
 }
 
 fn object(report: &Report) -> Value {

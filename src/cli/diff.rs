@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 use super::fault::{FAILED, Fault};
 use super::out::{self, Out};
 use super::paths::no_file;
-use super::place::{Common, Missing};
+use super::place::{Common, Missing, quoted};
 use super::{ids, when};
+use crate::error::Error;
 use crate::id::VersionId;
 use crate::path::MemoryPath;
 use crate::store::{Found, History, Look};
@@ -54,7 +55,8 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
     let opened = args.common.open(Missing::Refuse)?;
     let path = opened.path(&args.path)?;
     if matches!(opened.store.look(&path)?, Look::Directory) {
-        let hint = format!("a file can be compared; `memdir log {path}` shows what changed in the directory");
+        let log = format!("memdir log {}", quoted(&path.to_string()));
+        let hint = format!("a file can be compared; `{log}` shows what changed in the directory");
         return Err(Fault::failed(format!("`{path}` is a directory")).hint(hint));
     }
     opened.take_in(&path);
@@ -112,7 +114,11 @@ fn pick(history: &History, point: Point, path: &MemoryPath, newest: Option<&Vers
                 Some(newest) => Log { memory: Some(newest.memory_id), ..Log::default() },
                 None => Log { path: Some(path.clone()), ..Log::default() },
             };
-            side(history, first(history, &Log { before: Some(time), ..log })?)
+            let then = first(history, &Log { before: Some(time), ..log.clone() })?;
+            if then.is_none() && is_cut_off(history, &log)? {
+                return Err(Error::TooEarly { path: path.clone() }.into());
+            }
+            side(history, then)
         }
     }
 }
@@ -124,6 +130,16 @@ fn first(history: &History, log: &Log) -> Result<Option<Version>, Fault> {
         Ok(ControlFlow::Break(()))
     })?;
     Ok(first)
+}
+
+/// Whether retention took the beginning of what is asked for.
+fn is_cut_off(history: &History, log: &Log) -> Result<bool, Fault> {
+    let mut oldest = None;
+    history.versions(log, &mut |version| {
+        oldest = Some(version.operation);
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(oldest.is_some_and(|operation| operation != Operation::Created))
 }
 
 fn side(history: &History, version: Option<Version>) -> Result<Side, Fault> {

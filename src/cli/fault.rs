@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use crate::error::{Error, NoContent, Trouble};
+use crate::path;
 
 /// The exit code when a call or a check failed.
 pub(super) const FAILED: u8 = 1;
@@ -15,7 +16,7 @@ pub(super) const USAGE: u8 = 2;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Fault {
     what: String,
-    hint: Option<String>,
+    hints: Vec<String>,
     code: u8,
     is_no_store: bool,
 }
@@ -23,25 +24,22 @@ pub(super) struct Fault {
 impl Fault {
     /// The work failed.
     pub(super) fn failed(what: impl Into<String>) -> Self {
-        Self { what: what.into(), hint: None, code: FAILED, is_no_store: false }
+        Self { what: what.into(), hints: Vec::new(), code: FAILED, is_no_store: false }
     }
 
     /// The command was used wrongly.
     pub(super) fn usage(what: impl Into<String>) -> Self {
-        Self { what: what.into(), hint: None, code: USAGE, is_no_store: false }
+        Self { what: what.into(), hints: Vec::new(), code: USAGE, is_no_store: false }
     }
 
     pub(super) fn hint(self, hint: impl Into<String>) -> Self {
-        Self { hint: Some(hint.into()), ..self }
+        Self { hints: vec![hint.into()], ..self }
     }
 
-    /// Says one more thing to the person, after the hint that there is already.
-    pub(super) fn and(self, more: impl std::fmt::Display) -> Self {
-        let hint = match &self.hint {
-            Some(hint) => format!("{hint}\nhint: {more}"),
-            None => more.to_string(),
-        };
-        self.hint(hint)
+    /// Says one more thing to the person, after the hints that there are already.
+    pub(super) fn and(mut self, more: impl std::fmt::Display) -> Self {
+        self.hints.push(more.to_string());
+        self
     }
 
     /// Whether there is no store where one was to be read.
@@ -60,11 +58,13 @@ impl Fault {
         complain(&format!("warning: {}", self.text()));
     }
 
+    /// The error and each hint on a line of its own: names of files and entries may hold anything.
     fn text(&self) -> String {
-        match &self.hint {
-            Some(hint) => format!("{}\nhint: {hint}", self.what),
-            None => self.what.clone(),
+        let mut text = path::escape(&self.what).into_owned();
+        for hint in &self.hints {
+            text = format!("{text}\nhint: {}", path::escape(hint));
         }
+        text
     }
 }
 
@@ -81,7 +81,7 @@ impl From<Error> for Fault {
             what = format!("{what} ({doing}{source})");
         }
         let is_no_store = matches!(error, Error::NoStore { .. });
-        Self { what, hint: hint(&error), code: FAILED, is_no_store }
+        Self { what, hints: hint(&error).into_iter().collect(), code: FAILED, is_no_store }
     }
 }
 
@@ -95,6 +95,7 @@ fn hint(error: &Error) -> Option<String> {
         Error::NewerJournal { .. } => "use the memdir that wrote this store, or a newer one",
         Error::Busy { .. } => "wait until that process is done, or set a longer `lock_wait` in `memdir.toml`",
         Error::Unknown { .. } => "run the command again: opening the store settles it",
+        Error::Hidden { path } if path.names_git() => "`.git` is never changed, whatever the settings say",
         Error::Hidden { .. } => "set `hidden = \"allow\"` in `memdir.toml` to change hidden names",
         Error::ReadOnly { .. } => "it is in `read_only` of `memdir.toml`; an editor can change it",
         Error::TooLarge { .. } => "`file_limit` in `memdir.toml` sets the limit",
@@ -156,7 +157,7 @@ mod tests {
             fault.what,
             "the memory directory cannot be written: its journal is damaged (open journal.db: file is not a database)"
         );
-        let hint = fault.hint.unwrap();
+        let hint = &fault.hints[0];
         assert!(hint.starts_with("the plain files in `memories` are intact"), "{hint}");
         assert!(hint.contains("move its `.memdir/journal.db*` away"), "{hint}");
     }
@@ -166,5 +167,16 @@ mod tests {
         let fault = Fault::usage("no").hint("yes");
         assert_eq!(fault.text(), "no\nhint: yes");
         assert_eq!(Fault::failed("no").text(), "no");
+        assert_eq!(Fault::failed("no").and("one").and("two").text(), "no\nhint: one\nhint: two");
+    }
+
+    #[test]
+    fn what_is_said_is_nothing_that_a_terminal_obeys() {
+        let fault =
+            Fault::failed("the entry `\u{1b}[2J\nerror: x`").hint("it is in \u{202e}`\u{9b}a`\nhint: y");
+        assert_eq!(
+            fault.text(),
+            "the entry `\\u{001B}[2J\\u{000A}error: x`\nhint: it is in \\u{202E}`\\u{009B}a`\\u{000A}hint: y"
+        );
     }
 }

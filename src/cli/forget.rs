@@ -44,9 +44,8 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
     if !args.yes {
         confirm(&opened)?;
     }
-    let existing = Existing::Refuse("name another file for the receipt");
     let outlet = match &args.receipt {
-        Some(path) => Some((path, Outlet::begin(path, existing)?)),
+        Some(path) => Some((path, Outlet::begin(path, Existing::Refuse("give the receipt another name"))?)),
         None => None,
     };
     let receipt = opened.store.forget()?;

@@ -117,9 +117,10 @@ impl Search<'_> {
     ) -> std::ops::ControlFlow<()> {
         let shown = path.to_string();
         let shown = path::escape(&shown);
-        let mut before = if is_first { None } else { Some(0) };
+        let mut before = None;
         for line in lines {
-            if self.around != (0, 0) && before.is_some_and(|before| line.number != before + 1) {
+            let is_apart = before.map_or(!is_first, |before| line.number != before + 1);
+            if self.around != (0, 0) && is_apart {
                 out.line(out.paint(out::FAINT, "--"))?;
             }
             before = Some(line.number);

@@ -85,7 +85,7 @@ pub enum ImportError {
     /// An entry must not be imported.
     #[error("the entry `{name}` cannot be imported: {why}")]
     Entry {
-        /// Its name, as it stands in the source.
+        /// Its name, as it stands in the source; only the beginning of a very long one.
         name: String,
         /// Why.
         why: String,
@@ -115,10 +115,9 @@ pub fn import_archive<R: Read + Seek>(
     others: Others,
     limits: &Limits,
 ) -> Result<Imported, ImportError> {
-    let unreadable = |source| ImportError::Read { name: "the archive".to_owned(), source };
-    let start = archive.stream_position().map_err(unreadable)?;
+    let start = archive.stream_position().map_err(|e| tape::unreadable(&e))?;
     import(store, into, others, limits, &mut |each| {
-        archive.seek(SeekFrom::Start(start)).map_err(unreadable)?;
+        archive.seek(SeekFrom::Start(start)).map_err(|e| tape::unreadable(&e))?;
         tape::each_entry(&mut BufReader::new(&mut archive), each)
     })
 }

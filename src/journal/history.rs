@@ -12,7 +12,7 @@ use rusqlite::{
 use super::filter::{Filter, Range, VERSIONS, condition, micros, read_version};
 use super::{FOREIGN_WAIT, Journal, below, body, failure, schema};
 use crate::error::{Error, Result};
-use crate::id::{ChangeId, VersionId};
+use crate::id::{ChangeId, MemoryId, VersionId};
 use crate::path::MemoryPath;
 use crate::version::{Log, Version};
 
@@ -159,6 +159,11 @@ impl<'a> History<'a> {
     /// The newest version of a memory, living or not.
     pub(crate) fn newest(self, memory: i64) -> Result<Option<Version>> {
         self.one_version("v.n = (SELECT head FROM memory WHERE n = ?1)", memory)
+    }
+
+    /// As [`History::newest`], by the memory's id.
+    pub(crate) fn newest_of(self, memory: MemoryId) -> Result<Option<Version>> {
+        self.one_version("v.n = (SELECT head FROM memory WHERE id = ?1)", memory.0.to_bytes())
     }
 
     /// The version of this row.

@@ -1,6 +1,7 @@
 //! `memdir.toml`: what a store's owner may choose.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 use std::time::Duration;
 
 use toml::Spanned;
@@ -51,7 +52,7 @@ pub struct Settings {
     pub dir_mode: u32,
     /// How long a change waits for another process.
     pub lock_wait: Duration,
-    /// Paths that cannot be changed, each with all below it.
+    /// Files and directories that cannot be changed, each with all below it.
     pub read_only: Vec<MemoryPath>,
     /// Whether a store on FUSE may be written.
     pub allow_fuse: bool,
@@ -272,7 +273,11 @@ fn paths(value: &DeValue) -> Result<Vec<MemoryPath>, Expected> {
     list.iter()
         .map(|item| {
             let text = item.get_ref().as_str().ok_or("a list of paths, each in quotes")?;
-            MemoryPath::parse(text).map_err(|rule| format!("a list of paths; of \"{text}\": {rule}").into())
+            let refuse = |rule: &dyn Display| format!("a list of paths; of \"{text}\": {rule}").into();
+            if text.contains(['*', '?', '[']) {
+                return Err(refuse(&"patterns are not supported: name a file or a directory"));
+            }
+            MemoryPath::parse(text).map_err(|rule| refuse(&rule))
         })
         .collect()
 }
@@ -351,6 +356,11 @@ mod tests {
         let file = "must be an octal mode in quotes that lets the owner read and write, such as \"0600\"";
         let dir =
             "must be an octal mode in quotes that lets the owner read, write and enter, such as \"0700\"";
+        let pattern = |path| {
+            format!(
+                "line 1: `read_only` must be a list of paths; of \"{path}\": patterns are not supported: name a file or a directory"
+            )
+        };
         let keep = "must be \"all\" or such as { age = \"90d\", versions = 50, size = \"1GiB\" }";
         let cases = [
             (
@@ -416,6 +426,9 @@ mod tests {
                 "line 1: `read_only` must be a list of paths; of \"/etc\": it must start with /memories"
                     .to_owned(),
             ),
+            ("read_only = [\"/memories/policies/*\"]", pattern("/memories/policies/*")),
+            ("read_only = [\"/memories/a\", \"/memories/a?.md\"]", pattern("/memories/a?.md")),
+            ("read_only = [\"/memories/[ab].md\"]", pattern("/memories/[ab].md")),
             ("allow_fuse = \"yes\"", "line 1: `allow_fuse` must be true or false".to_owned()),
         ];
         for (text, problem) in cases {

@@ -476,3 +476,27 @@ proptest! {
         look(&store, |session| session.journal.verify());
     }
 }
+
+#[test]
+fn who_still_holds_what_was_redacted_is_named() {
+    let world = World::new();
+    let store = world.open();
+    put(&store, "a.md", "secret\n").unwrap();
+    put(&store, "a.md", "").unwrap();
+    put(&store, "a.md", "secret\n").unwrap();
+    put(&store, "a.md", "fine\n").unwrap();
+    put(&store, "b.md", "secret\n").unwrap();
+    put(&store, "c.md", "").unwrap();
+    rename(&store, "b.md", "d.md").unwrap();
+    let ids: Vec<_> = all(&store).iter().map(|version| version.id).collect();
+    let held = |redacted: &[VersionId]| {
+        let held = store.redact(redacted).unwrap().still_held;
+        held.iter().map(|version| version.id).collect::<Vec<_>>()
+    };
+    assert_eq!(held(&[ids[1]]), [], "of nothing there is no need to warn");
+    assert_eq!(held(&[ids[0]]), [ids[6], ids[4], ids[2]]);
+    assert_eq!(held(&[ids[0]]), [], "it is not known any more what it was");
+    assert_eq!(held(&[ids[2], ids[4]]), [ids[6]]);
+    drop(store);
+    world.check(&[]);
+}
