@@ -232,11 +232,10 @@ fn a_memory_that_somebody_let_grow_past_the_limit_stays_where_edits_meet() {
     let world = World::new();
     let store = world.open();
     put(&store, "a.md", "1\n").unwrap();
-    let draft = original(&store, "a.md");
     let large = "x".repeat((1 << 20) + 1);
     world.write("a.md", &large);
-    let settled = store.settle(&draft, "mine\n").unwrap();
-    assert!(matches!(settled.edited, Edited::Conflict { .. }));
+    let edited = store.settle(&unknown("a.md", Some("1\n")), "mine\n").unwrap().edited;
+    assert!(matches!(edited, Edited::Conflict { .. }));
     assert_eq!(world.read("a.md").unwrap(), large.as_bytes());
     drop(store);
     world.check(&[]);
