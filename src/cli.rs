@@ -195,12 +195,14 @@ Examples:
   memdir cat notes.md --version memver_01KBA3XJ2M8Q4T6V0W2Y4Z6A8C";
 
 const GREP_EXAMPLES: &str = "\
-Files that are no text are passed over. Exit code 1: nothing matches.
+Files that are no text are passed over. With --history each line begins with the id of the version. Exit code 1: nothing \
+matches.
 
 Examples:
   memdir grep 'Europe/Berlin'
   memdir grep -i -C 2 deadline projects
-  memdir grep -E '20[0-9]{2}-[0-9]{2}' -l";
+  memdir grep -E '20[0-9]{2}-[0-9]{2}' -l
+  memdir grep --history 'Europe/Berlin' notes.md";
 
 const EDIT_ABOUT: &str = "\
 Edit a memory in your editor, while agents may write to it.

@@ -1,5 +1,7 @@
 //! `memdir redact`: erases what versions held.
 
+use std::collections::HashSet;
+
 use serde_json::json;
 
 use super::fault::Fault;
@@ -23,9 +25,8 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
     let opened = args.common.open(Missing::Refuse)?;
-    let mut versions = args.versions.clone();
-    versions.sort_unstable();
-    versions.dedup();
+    let (mut versions, mut seen) = (args.versions.clone(), HashSet::new());
+    versions.retain(|&id| seen.insert(id));
     // What others did may hold the same content, or have taken it out of where it was.
     opened.take_in(&MemoryPath::ROOT);
     let done = opened.store.redact(&versions)?;

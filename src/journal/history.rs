@@ -176,6 +176,24 @@ impl<'a> History<'a> {
         body::content(self.db, version)
     }
 
+    /// As [`History::versions`], with the bytes of each; those whose bytes the journal does not hold are passed over.
+    pub(crate) fn contents(
+        self,
+        log: &Log,
+        mut each: impl FnMut(Version, &[u8]) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let mut query = self.prepare("SELECT body FROM version WHERE n = ?1")?;
+        let mut contents = body::Descent::default();
+        self.versions(log, &mut |version| {
+            let body: Option<i64> =
+                query.query_row(params![version.n], |row| row.get(0)).map_err(failure(READ))?;
+            match body {
+                Some(body) => each(version, contents.read(self.db, body)?),
+                None => Ok(ControlFlow::Continue(())),
+            }
+        })
+    }
+
     /// Several questions are answered of one moment.
     pub(super) fn snapshot(self) -> Result<Option<Transaction<'a>>> {
         if !self.db.is_autocommit() {

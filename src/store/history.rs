@@ -126,6 +126,19 @@ impl History {
         bytes.map_or_else(|| none(NoContent::NotKept), |bytes| Ok(Arc::new(bytes)))
     }
 
+    /// As [`History::versions`], with the bytes of each, which costs less than to ask for one after the other. Versions
+    /// without bytes in the journal are passed over: deletions, what was redacted, what is no text or was too large.
+    ///
+    /// # Errors
+    /// As [`History::versions`].
+    pub fn contents(
+        &self,
+        log: &Log,
+        each: impl FnMut(Version, &[u8]) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        self.journal().contents(log, each)
+    }
+
     /// From now on all is read as it is at this moment.
     pub(super) fn freeze(&self) -> Result<()> {
         self.reader.freeze()

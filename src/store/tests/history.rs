@@ -381,3 +381,46 @@ fn a_withdrawn_change_never_was() {
         [target(Some("a.md"), None, 2)]
     );
 }
+
+#[test]
+fn all_contents_are_read_as_one_by_one() {
+    let world = World::new();
+    let store = world.open();
+    let text = "a line that is kept\n".repeat(400);
+    put(&store, "d/a.md", format!("a\n{text}")).unwrap();
+    put(&store, "b.md", format!("b\n{text}")).unwrap();
+    for n in 0..150 {
+        append(&store, "d/a.md", &format!("{n}\n")).unwrap();
+        put(&store, "b.md", format!("b {n}\n{text}")).unwrap();
+        if n == 40 {
+            put(&store, "d/a.md", "").unwrap();
+            rename(&store, "b.md", "d/b.md").unwrap();
+            put(&store, "b.md", "another\n").unwrap();
+        }
+    }
+    world.write("d/binary", [255]);
+    remove(&store, "d/b.md").unwrap();
+    rename(&store, "d", "e").unwrap();
+    store.absorb(&MemoryPath::ROOT).unwrap();
+    let history = store.history().unwrap();
+    let middle: Vec<_> =
+        log(&history, &Log::default()).iter().skip(60).step_by(7).take(9).map(|v| v.id).collect();
+    store.redact(&middle).unwrap();
+    for at in ["", "d", "d/b.md", "b.md", "e", "nowhere"] {
+        let asked = Log { path: Some(path(at)), ..Log::default() };
+        let mut all = Vec::new();
+        history
+            .contents(&asked, |version, bytes| {
+                all.push((version.id, bytes.to_vec()));
+                Ok(ControlFlow::Continue(()))
+            })
+            .unwrap();
+        let of = |v: &Version| Some((v.id, history.content(v.id).ok()?.to_vec()));
+        let one_by_one: Vec<_> =
+            log(&history, &asked).iter().filter(|v| v.is_stored).filter_map(of).collect();
+        assert_eq!(all.is_empty(), at == "nowhere");
+        assert!(all == one_by_one, "{at:?}");
+    }
+    drop((store, history));
+    world.check(&[]);
+}
