@@ -62,6 +62,10 @@ pub(crate) struct Record<'a> {
     pub(crate) steps: &'a [Step],
 }
 
+/// Bits of the number of a staged file that are the batch's own. Above them stands the number of the change that was next
+/// when the batch began: none before it has the file.
+pub(crate) const STAGED_BITS: u32 = 20;
+
 /// One step of a change. Paths are relative to the root, in normal form (or as far as a person's names allow one).
 #[derive(Debug)]
 pub(crate) enum Step {

@@ -56,11 +56,17 @@ pub(super) struct Loss {
 impl Journal {
     /// Removes the versions that `keep` does not keep. `now` are microseconds since 1970. All changes must be synced.
     ///
-    /// The bytes are gone once [`Journal::scrub`] says so.
+    /// `forget` removes what is elsewhere, before the commit: after a crash the next one finds it again. The other bytes are
+    /// gone once [`Journal::scrub`] says so.
     ///
     /// # Errors
-    /// Nothing is removed then.
-    pub(crate) fn prune(&mut self, keep: &Keep, now: i64) -> Result<Stale> {
+    /// Nothing is removed from the journal then.
+    pub(crate) fn prune(
+        &mut self,
+        keep: &Keep,
+        now: i64,
+        forget: impl FnOnce(&Stale) -> Result<()>,
+    ) -> Result<Stale> {
         if keep.is_all() {
             return Ok(Stale::default());
         }
@@ -87,6 +93,7 @@ impl Journal {
             scrub::demand(&tx)?;
         }
         let stale = taker.stale;
+        forget(&stale)?;
         fail::step();
         tx.commit().map_err(failure(PRUNE))?;
         fail::step();

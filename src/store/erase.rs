@@ -79,8 +79,8 @@ impl Store {
     pub fn prune_history(&self, keep: &Keep) -> Result<Pruned> {
         self.locked(|session| {
             sync::sync(session)?;
-            let stale = session.journal.prune(keep, session.core.now())?;
-            forget_kept(session, &stale)?;
+            let forget = |stale: &Stale| forget_kept(session.room, stale);
+            let stale = session.journal.prune(keep, session.core.now(), forget)?;
             let erasure = finish(session.core, session.room, session.journal)?;
             Ok(Pruned::of(&stale, erasure))
         })
@@ -151,14 +151,14 @@ pub(super) fn prune_in_passing(session: &mut Session<'_>) -> Result<()> {
     if keep.is_all() {
         return Ok(());
     }
-    let stale = session.journal.prune_in_passing(&keep, session.core.now())?;
-    forget_kept(session, &stale)
+    let forget = |stale: &Stale| forget_kept(session.room, stale);
+    session.journal.prune_in_passing(&keep, session.core.now(), forget)
 }
 
-/// Removes from `kept/` the bytes of versions that are gone.
-fn forget_kept(session: &Session<'_>, stale: &Stale) -> Result<()> {
+/// Removes from `kept/` the bytes of versions that go.
+fn forget_kept(room: &Room, stale: &Stale) -> Result<()> {
     if stale.elsewhere.is_empty() {
         return Ok(());
     }
-    session.room.forget_kept(&stale.elsewhere.iter().map(ToString::to_string).collect())
+    room.forget_kept(&stale.elsewhere.iter().map(ToString::to_string).collect())
 }

@@ -63,6 +63,23 @@ impl Store {
 impl History {
     /// Calls `each` with the versions that `log` asks for, newest first, until it breaks off.
     ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    ///
+    /// use memdir::{ActorFilter, Log, Operation, Store};
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path())?;
+    /// let mut log = Log::default();
+    /// log.actor = Some(ActorFilter::Agents);
+    /// log.operation = Some(Operation::Deleted);
+    /// store.history()?.versions(&log, &mut |version| {
+    ///     println!("{} {:?} {:?}", version.id, version.path, version.reason);
+    ///     Ok(ControlFlow::Continue(()))
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::NoVersion`] for an `after` that is none; else what the journal says, or `each`.
     pub fn versions(

@@ -224,6 +224,37 @@ fn a_redaction_that_was_cut_short_is_finished_by_the_next_process() {
 }
 
 #[test]
+fn a_pruning_that_was_cut_short_is_finished_by_the_next() {
+    let keep = Keep { size: Some(1), ..Keep::default() };
+    let mut steps = 0;
+    loop {
+        let world = World::new();
+        let store = world.open();
+        put(&store, "a.md", "CANARY").unwrap();
+        world.write("a.md", b"\xff CANARY");
+        remove(&store, "a.md").unwrap();
+        put(&store, "b.md", "2").unwrap();
+        assert_eq!(found(&world, "CANARY").len(), 2, "in the journal and in `kept`");
+        crate::fail::crash_after(steps);
+        let pruned =
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| store.prune_history(&keep).map(drop)));
+        drop(store);
+        let survived = crate::fail::survive();
+        assert!(survived == pruned.is_ok());
+        let store = world.open();
+        assert_eq!(store.prune_history(&keep).unwrap().erasure, Erasure::Done);
+        drop(store);
+        assert_eq!(found(&world, "CANARY"), [] as [String; 0], "crash after {steps} steps");
+        world.check(&[]);
+        if survived {
+            break;
+        }
+        steps += 1;
+    }
+    assert!(steps > 5, "{steps}");
+}
+
+#[test]
 fn a_withdrawn_version_is_erased_with_the_others() {
     let world = World::new();
     let store = world.open();
