@@ -57,7 +57,11 @@ impl Draft {
             write_new(&directory.join(if name == BASE { OTHER_BASE } else { BASE }), text)?;
             write_new(&file, text)
         };
-        lay_out().map_err(|e| Error::write("copy a memory to .memdir/edits", e))?;
+        if let Err(error) = lay_out() {
+            // Half a copy is nothing to come back to.
+            let _ = std::fs::remove_dir_all(&directory);
+            return Err(Error::write("copy a memory to .memdir/edits", error));
+        }
         Ok(Self { store: store.clone(), original, directory, file })
     }
 

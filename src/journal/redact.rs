@@ -31,15 +31,24 @@ impl Journal {
             .db
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(failure("begin to redact"))?;
-        let memories = chosen(&tx, ids)?;
+        let mut memories = chosen(&tx, ids)?;
         if memories.is_empty() {
             return Ok(());
         }
         let history = History { db: &tx };
+        // What was taken back was never there: nobody could name it to have it erased. It goes whosesoever it is, since the
+        // same text was often written again, as another memory.
         let mut withdrawn = history.withdrawn()?;
+        for rows in withdrawn.values_mut() {
+            rows.retain(|row| row.path.is_some());
+        }
+        for (&memory, rows) in &withdrawn {
+            if !rows.is_empty() {
+                memories.entry(memory).or_default();
+            }
+        }
         for (memory, erased) in memories {
             let mut split = Split::default();
-            // What was taken back was never there: nobody could name it to have it erased.
             split.go.extend(withdrawn.remove(&memory).unwrap_or_default());
             for row in history.rows(head(&tx, memory)?)? {
                 if erased.contains(&row.n) { split.go.push(row) } else { split.stay.push(row) }

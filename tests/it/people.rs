@@ -517,6 +517,22 @@ fn of_a_forgotten_store_no_byte_is_left() {
 }
 
 #[test]
+fn an_edit_for_which_there_is_no_room_leaves_nothing_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    let made = shell(
+        dir.path(),
+        r#"$MEMDIR call --dir memory '{"command":"create","path":"/memories/a.md","file_text":"a text\n"}'"#,
+    );
+    assert_eq!(made.code, Some(0), "{made:?}");
+    let done = shell(
+        dir.path(),
+        "trap '' XFSZ; ulimit -f 0; EDITOR=true VISUAL= $MEMDIR edit --dir memory a.md 2>&1 | cat",
+    );
+    assert!(done.out.contains("no space left"), "{done:?}");
+    assert_eq!(std::fs::read_dir(dir.path().join("memory/.memdir/edits")).unwrap().count(), 0);
+}
+
+#[test]
 fn the_search_finds_what_a_forgetting_would_leave() {
     let dir = scratch();
     create(dir.path(), "canary.md", "the text of a canary\n");

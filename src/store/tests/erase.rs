@@ -101,6 +101,42 @@ fn what_was_redacted_is_in_no_byte() {
     world.check(&[]);
 }
 
+/// What was taken back is a memory of its own where its file was new, and in no list that anybody could redact it from.
+#[test]
+fn what_was_taken_back_is_erased_with_any_redaction() {
+    let mut withdrawn = 0;
+    for step in 0.. {
+        let world = World::new();
+        let store = world.open();
+        put(&store, "d/f.md", "text").unwrap();
+        put(&store, "a.md", "1").unwrap();
+        let old = all(&store)[1].id;
+        put(&store, "a.md", "2").unwrap();
+        let root = world.base().join("memories");
+        crate::fail::interfere_after(step, move || std::fs::remove_dir_all(root.join("d")).unwrap());
+        let result = store.change(|snapshot| {
+            let mut edits = Vec::new();
+            for at in ["new/CANARYname.md", "d/f.md"] {
+                snapshot.read(&path(at))?;
+                edits.push(Edit::Write { path: path(at), bytes: b"CANARYtext\n".to_vec().into() });
+            }
+            Ok::<_, Error>((edits, ()))
+        });
+        if crate::fail::was_left_alone() {
+            break;
+        }
+        if result.is_ok() {
+            continue;
+        }
+        withdrawn += 1;
+        assert_eq!(store.redact(&[old]).unwrap().erasure, Erasure::Done);
+        assert_eq!(found(&world, "CANARY"), [] as [String; 0], "step {step}");
+        drop(store);
+        world.check(&["d/f.md"]);
+    }
+    assert!(withdrawn > 0);
+}
+
 /// The tables and indexes take their pages apart as they grow, and leave copies of rows between others.
 #[test]
 fn nothing_is_left_between_the_rows_either() {
