@@ -18,6 +18,7 @@ use crate::version::{Log, Operation, rfc3339};
 
 mod carry;
 mod outline;
+mod revert;
 mod wish;
 
 use carry::{check_contents, empty_directories, plan};
@@ -43,7 +44,12 @@ pub enum Restore {
         /// The moment.
         time: DateTime<Utc>,
     },
-    /// All that one change did, to what it was before. Later edits of the same files are undone with it.
+    /// All that one change did is taken back, and what came after it stays: memories that it moved go back unless they
+    /// were moved again, and of their contents only the lines that it changed become what they were.
+    ///
+    /// A memory of which that cannot be done becomes what it was before the change, and what came later is undone with it:
+    /// where later edits changed the same lines, where a content is no text, and where the change began or ended the
+    /// memory, or edited one that was deleted since.
     Change(ChangeId),
 }
 
@@ -65,10 +71,24 @@ pub struct Restored {
     pub from: Option<MemoryPath>,
     /// Where it is now; `None` when it is removed.
     pub to: Option<MemoryPath>,
-    /// Whose content it has now; `None` when it is removed.
+    /// Whose content it has now; `None` when it is removed, and when that is a merge, which no earlier version has.
     pub version: Option<VersionId>,
-    /// How many later versions of it are undone with that.
+    /// How many versions of it are undone with that.
     pub undone: u64,
+    /// How many versions of it came after the change that is undone and stay.
+    pub kept: u64,
+    /// Why they do not stay, but are undone with the change, where it is for their content.
+    pub unmerged: Option<Unmerged>,
+}
+
+/// Why what came after a change could not stay when that was undone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Unmerged {
+    /// Both changed the same lines.
+    SameLines,
+    /// A content is no text, or too large for the journal.
+    NotText,
 }
 
 /// What a restore did, or would do.
@@ -259,7 +279,7 @@ impl Work {
         if snapshot.must_wait() {
             return Ok((Plan::default(), Done::default()));
         }
-        let wishes = match self {
+        let mut wishes = match self {
             Self::Begin(what) => wishes(snapshot, what)?,
             Self::Again(wishes) | Self::Part(wishes) => refresh(snapshot.journal.history(), wishes)?,
             Self::Tidy(dirs) => {
@@ -267,6 +287,7 @@ impl Work {
                 return Ok((plan, Done::default()));
             }
         };
+        wishes.iter_mut().try_for_each(|wish| wish.settle(snapshot))?;
         let Outline { memories, first, units } = outline(&wishes, others, snapshot)?;
         check_contents(snapshot, &wishes)?;
         let mut done = Done { memories, ..Done::default() };
@@ -342,11 +363,11 @@ fn wish_of(history: History<'_>, path: &MemoryPath, id: VersionId) -> Result<Vec
             undone += u64::from(later.n > version.n);
             Ok(if later.n > version.n { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
         })?;
-        return Ok(vec![Wish { memory: Some(version.memory), now, then, undone }]);
+        return Ok(vec![Wish { memory: Some(version.memory), now, then, undone, ..Wish::default() }]);
     }
     let newest = history.newest(version.memory)?;
     let is_dead = newest.is_none_or(|newest| newest.operation == Operation::Deleted);
-    Ok(vec![Wish { memory: is_dead.then_some(version.memory), now: None, then, undone: 0 }])
+    Ok(vec![Wish { memory: is_dead.then_some(version.memory), then, ..Wish::default() }])
 }
 
 /// The same wishes, with what the memories are now.

@@ -9,7 +9,7 @@ use crate::id::{ChangeId, VersionId};
 use crate::version::{Log, Version};
 
 /// All versions, oldest first.
-fn versions(store: &Store, log: &Log) -> Vec<Version> {
+pub(super) fn versions(store: &Store, log: &Log) -> Vec<Version> {
     let mut versions = look(store, |session| {
         let mut versions = Vec::new();
         let each = &mut |version| {
@@ -37,9 +37,9 @@ fn before(time: DateTime<Utc>, at: &str) -> Restore {
 }
 
 /// The files with their modes, and which memory each is.
-type State = (BTreeMap<String, (u32, Vec<u8>)>, BTreeMap<String, i64>);
+pub(super) type State = (BTreeMap<String, (u32, Vec<u8>)>, BTreeMap<String, i64>);
 
-fn state(world: &World, store: &Store) -> State {
+pub(super) fn state(world: &World, store: &Store) -> State {
     let file = |(at, node): (String, Node)| match node {
         Node::File(mode, bytes) => Some((at, (mode, bytes))),
         _ => None,
@@ -53,7 +53,7 @@ fn state(world: &World, store: &Store) -> State {
 }
 
 /// What of a state is at or below a path.
-fn part((files, memories): &State, at: &str) -> State {
+pub(super) fn part((files, memories): &State, at: &str) -> State {
     let is_part =
         |path: &String| path.strip_prefix(at).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     let (mut files, mut memories) = (files.clone(), memories.clone());
