@@ -149,8 +149,8 @@ impl Store {
     pub fn restore(&self, what: &Restore, others: Others) -> Result<Restoration> {
         self.mend_root()?;
         self.absorb_first(&self.places(what)?)?;
-        let store = match self.author.reason {
-            Some(_) => self.clone(),
+        let store = match &self.author.reason {
+            Some(reason) => self.with_reason(format!("{reason} ({})", what.reason())),
             None => self.with_reason(what.reason()),
         };
         let change = ChangeId(new_ulid(self.inner.core.now()));
@@ -257,7 +257,7 @@ impl Restore {
         }
     }
 
-    /// What stands in the history, where the caller gives no reason.
+    /// What stands in the history, after the reason that the caller gives.
     fn reason(&self) -> String {
         match self {
             Self::Version { version, .. } => format!("restore to {version}"),

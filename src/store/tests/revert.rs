@@ -1,6 +1,6 @@
 //! Undo of one change when others came after it: what it did is taken back, and what they did stays.
 
-use super::super::{Others, Restoration, Restore, Restored};
+use super::super::{Actor, Others, Restoration, Restore, Restored};
 use super::restore::{newest, part, state, versions};
 use super::*;
 use crate::id::ChangeId;
@@ -540,4 +540,23 @@ fn a_large_change_is_undone_under_later_edits() {
     assert_eq!(state(&world, &store), old);
     drop(store);
     world.check(&[]);
+}
+
+#[test]
+fn a_reason_that_is_given_stands_before_what_was_restored() {
+    let world = World::new();
+    let store = world.open().with_actor(Actor::User("me".into())).with_reason("Friday was right");
+    begin(&store);
+    let first = versions(&store, &Log { path: Some(path("a.md")), ..Log::default() })[0].clone();
+    append(&store, "a.md", "6\n").unwrap();
+    let id = last(&store);
+    undo(&store, id);
+    assert_eq!(newest(&store).reason.unwrap(), format!("Friday was right (restore of {id})"));
+    append(&store, "a.md", "6\n").unwrap();
+    store.restore(&Restore::Version { path: path("a.md"), version: first.id }, Others::Keep).unwrap();
+    assert_eq!(newest(&store).reason.unwrap(), format!("Friday was right (restore to {})", first.id));
+    let time = newest(&store).created_at;
+    store.restore(&Restore::Before { path: path("a.md"), time }, Others::Keep).unwrap();
+    let words = format!("Friday was right (restore to before {})", crate::version::rfc3339(&time));
+    assert_eq!(newest(&store).reason.unwrap(), words);
 }
