@@ -140,12 +140,12 @@ impl Store {
     /// be undone by its id.
     ///
     /// Memories keep their ids, deleted ones too. Directories that held nothing are not brought back, and none is left that
-    /// holds nothing any more. A very large restore is made in parts that have one id: what fails then says what stands in
-    /// the way of the rest.
+    /// holds nothing any more. A very large restore is made in parts that have one id.
     ///
     /// # Errors
     /// [`Error::NoVersion`], [`Error::NoChange`], [`Error::NoContent`], [`Error::Taken`], [`Error::TooEarly`],
-    /// [`Error::Missing`] for a path where nothing is and nothing was; else as [`Store::change`].
+    /// [`Error::Missing`] for a path where nothing is and nothing was; [`Error::Partly`] when a later part fails; else as
+    /// [`Store::change`].
     pub fn restore(&self, what: &Restore, others: Others) -> Result<Restoration> {
         self.mend_root()?;
         self.absorb_first(&self.places(what)?)?;
@@ -163,10 +163,14 @@ impl Store {
             rounds += 1;
             let done =
                 store.decide(move |snapshot| work.plan(snapshot, others, change, rounds < MOST_ROUNDS));
-            let done = match done {
+            let done = match (done, restoration.change_id) {
+                (Ok(done), _) => done,
                 // All is as it is to be, but for a directory in which nothing is.
-                Err(_) if is_tidying => break,
-                done => done?,
+                (Err(_), _) if is_tidying => break,
+                (Err(source), Some(change)) => {
+                    return Err(Error::Partly { change, source: Box::new(source) });
+                }
+                (Err(error), None) => return Err(error),
             };
             if is_first {
                 restoration.memories = done.memories;

@@ -543,6 +543,38 @@ fn a_large_change_is_undone_under_later_edits() {
 }
 
 #[test]
+fn what_stands_of_a_restore_that_fails_later_is_said() {
+    let mut failed = 0;
+    for step in 0.. {
+        let world = World::new();
+        let store = world.open();
+        begin(&store);
+        let time = newest(&store).created_at + chrono::TimeDelta::microseconds(1);
+        rename(&store, "d", "e").unwrap();
+        append(&store, "e/f.md", "6\n").unwrap();
+        remove(&store, "e/g.md").unwrap();
+        let old = state(&world, &store);
+        let at = world.file("d/g.md");
+        crate::fail::interfere_after(step, move || {
+            let _ = std::fs::create_dir(&at);
+            let _ = std::fs::write(at.join("in.md"), "theirs\n");
+        });
+        let result = store.restore(&Restore::Before { path: MemoryPath::ROOT, time }, Others::Keep);
+        if crate::fail::was_left_alone() {
+            break;
+        }
+        if let Err(Error::Partly { change, source }) = result {
+            assert!(matches!(*source, Error::Taken { .. } | Error::Exists { .. }), "{source:?}");
+            std::fs::remove_dir_all(world.file("d/g.md")).unwrap();
+            undo(&store, change);
+            assert_eq!(state(&world, &store), old);
+            failed += 1;
+        }
+    }
+    assert!(failed > 0);
+}
+
+#[test]
 fn a_reason_that_is_given_stands_before_what_was_restored() {
     let world = World::new();
     let store = world.open().with_actor(Actor::User("me".into())).with_reason("Friday was right");
