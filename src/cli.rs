@@ -234,7 +234,12 @@ Examples:
 
 const RESTORE_ABOUT: &str = "\
 Put memories back to an earlier state: one to the content of a version, a file, a directory or the whole store to what it \
-was before a time, or all that one change did to what it was before.
+was before a time. Or undo one change, wherever it is in the history.
+
+Of a change that is undone, later edits and moves of the same files stay: it is taken out of the text as it is now. Where they \
+changed the same lines, or there is nothing to merge (a file that is not text, or that the change made or deleted), the file \
+goes back to what it was before the change, and the later versions are undone with it. Each line says which; --dry-run says \
+it before.
 
 A restore is a change of its own: nothing leaves the history, and it can be undone by its id. Deleted files come back. Where \
 another memory is in the way, nothing is done without --overwrite.";

@@ -82,7 +82,7 @@ pub use path::{MemoryPath, PathError};
 pub use store::{
     Absorbed, Actor, Builder, Check, Create, Edit, Entry, Erasure, Extent, Finding, Found, Hidden, History,
     Listing, Look, Others, Progress, Pruned, Receipt, Redaction, Report, Restoration, Restore, Restored,
-    Settings, Snapshot, Stats, Store, StoredFile,
+    Settings, Snapshot, Stats, Store, StoredFile, Unmerged,
 };
 pub use text::{Bytes, How, Line, Merged, Pattern, PatternError, merge, unified};
 pub use tool::{

@@ -75,6 +75,12 @@ pub(super) fn complain(text: &str) {
 
 impl From<Error> for Fault {
     fn from(error: Error) -> Self {
+        if let Error::Partly { change, source } = error {
+            let fault = Self::from(*source);
+            let what = format!("only a part of it is done, as the change {change}; then: {}", fault.what);
+            let undo = format_args!("to undo that part: memdir restore --change {change}");
+            return Self { what, ..fault }.and(undo);
+        }
         let mut what = error.to_string();
         if let Error::Write { doing, .. } | Error::Read { doing, .. } = &error {
             let source = error.source().map(|source| format!(": {source}")).unwrap_or_default();
@@ -168,6 +174,20 @@ mod tests {
         assert_eq!(fault.text(), "no\nhint: yes");
         assert_eq!(Fault::failed("no").text(), "no");
         assert_eq!(Fault::failed("no").and("one").and("two").text(), "no\nhint: one\nhint: two");
+    }
+
+    #[test]
+    fn what_stands_of_a_restore_is_said_before_what_failed() {
+        let change = crate::id::ChangeId(crate::id::new_ulid(0));
+        let source = Box::new(Error::Taken { path: crate::path::MemoryPath::from_normal("a.md") });
+        assert_eq!(
+            Fault::from(Error::Partly { change, source }).text(),
+            format!(
+                "only a part of it is done, as the change {change}; then: another memory is at `/memories/a.md` now\n\
+                 hint: with --overwrite that memory is replaced; it stays in the history\n\
+                 hint: to undo that part: memdir restore --change {change}"
+            )
+        );
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::outline::{Ground, Unit, Write};
-use super::wish::{State, Wish};
+use super::wish::{Content, State, Wish};
 use crate::disk::Look;
 use crate::error::{Error, NoContent, Result};
 use crate::hash::Hash;
@@ -59,7 +59,7 @@ pub(super) fn plan(
 
 fn add_write(snapshot: &mut Snapshot<'_>, wish: &Wish, write: &Write, plan: &mut Plan) -> Result<()> {
     let Wish { memory, now, then: Some(then), .. } = wish else { return Ok(()) };
-    let bytes = content(snapshot, now.as_ref(), then)?;
+    let bytes = content(snapshot, wish, then)?;
     // The file that is replaced is the one that is seen now.
     snapshot.read(&then.path)?;
     if let Some(mode) = then.mode {
@@ -79,8 +79,24 @@ fn add_write(snapshot: &mut Snapshot<'_>, wish: &Wish, write: &Write, plan: &mut
     Ok(())
 }
 
-/// The bytes that a memory had then: out of the journal, off the disk where they are the same, or out of `kept/`.
-fn content(snapshot: &mut Snapshot<'_>, now: Option<&State>, then: &State) -> Result<Bytes> {
+/// The bytes that a memory is to have. Those that it had then: out of the journal, off the disk where they are the same, or
+/// out of `kept/`.
+fn content(snapshot: &mut Snapshot<'_>, wish: &Wish, then: &State) -> Result<Bytes> {
+    let now = wish.now.as_ref();
+    if let (Content::Now | Content::Merged, Some(now)) = (wish.content, now) {
+        let here = match snapshot.read(&now.path)? {
+            Found::File(bytes) => Some(bytes),
+            Found::Not(_) => snapshot.journal.history().content(now.n)?.map(Into::into),
+        };
+        let bytes = match here {
+            Some(here) if wish.content == Content::Merged => wish.merged(snapshot, &here)?,
+            here => here,
+        };
+        if let Some(bytes) = bytes {
+            return Ok(bytes);
+        }
+        // It was made to something else a moment ago: that is in the history then.
+    }
     if let Some(bytes) = snapshot.journal.history().content(then.n)? {
         return Ok(bytes.into());
     }
