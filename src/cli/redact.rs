@@ -28,7 +28,9 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
     let (mut versions, mut seen) = (args.versions.clone(), HashSet::new());
     versions.retain(|&id| seen.insert(id));
     // What others did may hold the same content, or have taken it out of where it was.
-    opened.take_in(&MemoryPath::ROOT);
+    if let Err(error) = opened.store.absorb(&MemoryPath::ROOT) {
+        opened.warn_of(error, "what others did to the files may be missing here");
+    }
     let done = opened.store.redact(&versions)?;
     opened.warn();
     if args.common.json {

@@ -518,18 +518,13 @@ fn of_a_forgotten_store_no_byte_is_left() {
 
 #[test]
 fn an_edit_for_which_there_is_no_room_leaves_nothing_behind() {
-    let dir = tempfile::tempdir().unwrap();
-    let made = shell(
-        dir.path(),
-        r#"$MEMDIR call --dir memory '{"command":"create","path":"/memories/a.md","file_text":"a text\n"}'"#,
-    );
-    assert_eq!(made.code, Some(0), "{made:?}");
-    let done = shell(
-        dir.path(),
-        "trap '' XFSZ; ulimit -f 0; EDITOR=true VISUAL= $MEMDIR edit --dir memory a.md 2>&1 | cat",
-    );
+    let dir = scratch();
+    create(dir.path(), "a.md", &"a text\n".repeat(6000));
+    // 32 KiB: enough for what the database needs to be read, not for the copy.
+    let done =
+        shell(dir.path(), "trap '' XFSZ; ulimit -f 64; EDITOR=true VISUAL= $MEMDIR edit a.md 2>&1 | cat");
     assert!(done.out.contains("no space left"), "{done:?}");
-    assert_eq!(std::fs::read_dir(dir.path().join("memory/.memdir/edits")).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(dir.path().join("memory/.memdir/edits")).unwrap().count(), 0);
 }
 
 #[test]
@@ -705,7 +700,8 @@ fn what_cannot_be_overwritten_is_not_said_to_be() {
     {
         let done = shell(dir.path(), &format!("$MEMDIR import from {option}"));
         assert_eq!(done.code, Some(1), "{done:?}");
-        let said = format!("error: 1 place held something else already, and stayed as it was\nhint: {hint}");
+        let said =
+            format!("error: 1 place holds something else, and nothing was changed there\nhint: {hint}");
         assert!(done.err.starts_with(&said), "{done:?}");
     }
     assert_eq!(shell(dir.path(), "$MEMDIR cat a.md/b.md").out, "one\n");
