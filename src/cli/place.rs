@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::env;
 use std::io::{ErrorKind, IsTerminal, stderr};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -200,9 +201,16 @@ fn here() -> Result<PathBuf, Fault> {
     env::current_dir().map_err(|error| Fault::failed(format!("cannot tell the working directory: {error}")))
 }
 
-/// The nearest directory at or above `here` that holds a store, as it is named from there.
+/// The nearest directory at or above `here` that holds a store of this user's, as it is named from there. One that
+/// somebody else laid out, in `/tmp` perhaps, must be named to be used.
 fn nearest(here: &Path) -> Option<Utf8PathBuf> {
-    let up = here.ancestors().position(|dir| dir.join(ROOM).is_dir())?;
+    let me = rustix::process::geteuid();
+    let is_mine = |dir: &Path| {
+        dir.join(ROOM)
+            .symlink_metadata()
+            .is_ok_and(|room| room.is_dir() && (me.is_root() || room.uid() == me.as_raw()))
+    };
+    let up = here.ancestors().position(is_mine)?;
     Some(if up == 0 { ".".into() } else { vec![".."; up].join("/").into() })
 }
 
