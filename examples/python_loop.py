@@ -5,15 +5,19 @@ import subprocess
 
 
 class Memory:
-    def __init__(self, base, command="memdir"):
+    def __init__(self, base, command="memdir", actor="assistant"):
         pipe = subprocess.PIPE
-        self.process = subprocess.Popen([command, "call", "--dir", base], stdin=pipe, stdout=pipe)
+        line = [command, "call", "--dir", base, "--actor", actor]
+        self.process = subprocess.Popen(line, stdin=pipe, stdout=pipe)
 
     def answer(self, call):
         """The answer to a tool_use block; to an assistant message, the user message to send back."""
         self.process.stdin.write(json.dumps(call).encode() + b"\n")
         self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
+        answer = self.process.stdout.readline()
+        if not answer:
+            raise RuntimeError("memdir has ended; it said why on standard error")
+        return json.loads(answer)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
 //! The command line: the only module that reads the environment, prints, or knows a terminal.
 
+use std::borrow::Cow;
 use std::env;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 
+use crate::path;
 use crate::store::Actor;
 use crate::tool;
 
@@ -193,19 +195,21 @@ Examples:
   memdir cat notes.md --version memver_01KBA3XJ2M8Q4T6V0W2Y4Z6A8C";
 
 const GREP_EXAMPLES: &str = "\
-Files that are no text are passed over. Exit code 1: nothing matches.
+Files that are no text are passed over. With --history each line begins with the id of the version. Exit code 1: nothing \
+matches.
 
 Examples:
   memdir grep 'Europe/Berlin'
   memdir grep -i -C 2 deadline projects
-  memdir grep -E '20[0-9]{2}-[0-9]{2}' -l";
+  memdir grep -E '20[0-9]{2}-[0-9]{2}' -l
+  memdir grep --history 'Europe/Berlin' notes.md";
 
 const EDIT_ABOUT: &str = "\
 Edit a memory in your editor, while agents may write to it.
 
-$VISUAL, else $EDITOR, else vi gets a private copy. If the memory was changed meanwhile in other places, both edits are in \
-it afterwards. If they meet in the same lines, the memory stays as it is, both texts are shown, and yours is kept as a version \
-in the history. An editor that ends with another exit code than 0 changes nothing.";
+$VISUAL, else $EDITOR, else on a terminal vi gets a private copy. If the memory was changed meanwhile in other places, both edits are in \
+it afterwards, also where it was renamed to; one that was deleted is there again. If they meet in the same lines, the memory \
+stays as it is, both texts are shown, and yours is kept as a version in the history. An editor that ends with another exit code than 0 changes nothing.";
 
 const EDIT_EXAMPLES: &str = "\
 Examples:
@@ -230,7 +234,12 @@ Examples:
 
 const RESTORE_ABOUT: &str = "\
 Put memories back to an earlier state: one to the content of a version, a file, a directory or the whole store to what it \
-was before a time, or all that one change did to what it was before.
+was before a time. Or undo one change, wherever it is in the history.
+
+Of a change that is undone, later edits and moves of the same files stay: it is taken out of the text as it is now. Where they \
+changed the same lines, or there is nothing to merge (a file that is not text, or that the change made or deleted), the file \
+goes back to what it was before the change, and the later versions are undone with it. Each line says which; --dry-run says \
+it before.
 
 A restore is a change of its own: nothing leaves the history, and it can be undone by its id. Deleted files come back. Where \
 another memory is in the way, nothing is done without --overwrite.";
@@ -280,11 +289,13 @@ const REDACT_ABOUT: &str = "\
 Erase what versions in the history held, for good.
 
 Content and path are gone from the history; that there was such a version stays, and the chain stays whole. What a memory \
-holds now cannot be redacted: edit or delete it first. The content stays where other versions have it, too.";
+holds now cannot be redacted: edit or delete it first. Other versions that hold the very same content are named; what holds \
+parts of it is found by `memdir grep --history`. Exports, backups, git and other hard links to the files are out of reach.";
 
 const REDACT_EXAMPLES: &str = "\
 Examples:
-  memdir redact memver_01KBA3XJ2M8Q4T6V0W2Y4Z6A8C";
+  memdir redact memver_01KBA3XJ2M8Q4T6V0W2Y4Z6A8C
+  memdir redact $(memdir grep --history -l 'a secret')";
 
 const PRUNE_EXAMPLES: &str = "\
 Examples:
@@ -382,7 +393,10 @@ fn run(command: Command) -> Result<ExitCode, Fault> {
 fn explain(wrong: &clap::Error) -> Result<ExitCode, Fault> {
     let text = wrong.render();
     if wrong.use_stderr() {
-        fault::complain(text.to_string().trim_end());
+        // What was given stands in it as it is.
+        let lines: Vec<_> =
+            text.to_string().trim_end().lines().map(path::escape).map(Cow::into_owned).collect();
+        fault::complain(&lines.join("\n"));
         return Ok(ExitCode::from(fault::USAGE));
     }
     print(text.to_string().as_bytes())

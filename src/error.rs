@@ -195,6 +195,14 @@ pub enum Error {
         /// The path.
         path: MemoryPath,
     },
+    /// A large restore failed in a later part: what stands of it is one change, which can be undone by its id.
+    #[error("only a part of it is done, as the change `{change}`; then: {source}")]
+    Partly {
+        /// What is done.
+        change: ChangeId,
+        /// Why no more is.
+        source: Box<Error>,
+    },
     /// The journal was written by a newer memdir.
     #[error("the journal has format {found}, and this memdir knows formats up to {known}")]
     NewerJournal {
@@ -320,6 +328,9 @@ impl Error {
             Self::IsHead { id, path } => Self::IsHead { id: *id, path: path.clone() },
             Self::Taken { path } => Self::Taken { path: path.clone() },
             Self::TooEarly { path } => Self::TooEarly { path: path.clone() },
+            Self::Partly { change, source } => {
+                Self::Partly { change: *change, source: Box::new(source.again()) }
+            }
             Self::NewerJournal { found, known } => Self::NewerJournal { found: *found, known: *known },
         }
     }

@@ -5,5 +5,5 @@ mod edit;
 mod import;
 
 pub use archive::{ExportError, export};
-pub use edit::{Draft, Edited};
+pub use edit::{Draft, Edited, Settled};
 pub use import::{ImportError, Imported, Limits, import_archive, import_directory};

@@ -62,6 +62,10 @@ pub(crate) struct Record<'a> {
     pub(crate) steps: &'a [Step],
 }
 
+/// Bits of the number of a staged file that are the batch's own. Above them stands the number of the change that was next
+/// when the batch began: none before it has the file.
+pub(crate) const STAGED_BITS: u32 = 20;
+
 /// One step of a change. Paths are relative to the root, in normal form (or as far as a person's names allow one).
 #[derive(Debug)]
 pub(crate) enum Step {
@@ -232,20 +236,17 @@ impl Journal {
 
     /// The memory that lives at exactly this path.
     pub(crate) fn head(&self, path: &str) -> Result<Option<Head>> {
-        let mut query = self
-            .db
-            .prepare_cached(&format!("{HEADS} WHERE m.path = ?1 AND m.live = 1"))
-            .map_err(failure("look up"))?;
-        query.query_row(params![path], read_head).optional().map_err(failure("look up"))
+        self.history().live(path)
     }
 
     /// The memories that live below this directory (`""`: all of them), by path.
     pub(crate) fn heads_below(&self, directory: &str) -> Result<Vec<Head>> {
-        let (low, high) = below(directory);
-        let sql = format!("{HEADS} WHERE m.path >= ?1 AND m.path < ?2 AND m.live = 1 ORDER BY m.path");
-        let mut query = self.db.prepare_cached(&sql).map_err(failure("look up a directory"))?;
-        let rows = query.query_map(params![low, high], read_head).map_err(failure("look up a directory"))?;
-        rows.collect::<Result<_, _>>().map_err(failure("look up a directory"))
+        let mut heads = Vec::new();
+        self.history().each_live(directory, &mut |head| {
+            heads.push(head);
+            Ok(())
+        })?;
+        Ok(heads)
     }
 
     fn one(&self, sql: &str, doing: &'static str) -> Result<u64> {

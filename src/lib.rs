@@ -75,14 +75,15 @@ pub use error::{Cause, Error, NoContent, Result, Trouble};
 pub use guard::{Action, Guard, Mode, Warning};
 pub use hash::Hash;
 pub use home::{
-    Draft, Edited, ExportError, ImportError, Imported, Limits, export, import_archive, import_directory,
+    Draft, Edited, ExportError, ImportError, Imported, Limits, Settled, export, import_archive,
+    import_directory,
 };
 pub use id::{ChangeId, IdError, MemoryId, VersionId};
 pub use path::{MemoryPath, PathError};
 pub use store::{
     Absorbed, Actor, Builder, Check, Create, Edit, Entry, Erasure, Extent, Finding, Found, Hidden, History,
     Listing, Look, Others, Progress, Pruned, Receipt, Redaction, Report, Restoration, Restore, Restored,
-    Settings, Snapshot, Stats, Store, StoredFile, Warned,
+    Settings, Snapshot, Stats, Store, StoredFile, Unmerged, Warned,
 };
 pub use text::{Bytes, How, Line, Merged, Pattern, PatternError, merge, unified};
 pub use tool::{

@@ -224,6 +224,12 @@ fn resolve(below: &str) -> Option<Vec<&str>> {
     Some(left)
 }
 
+/// Whether listings, scans and imports pass a name over: that of a hidden file, or `node_modules`.
+#[must_use]
+pub fn is_passed_over(name: &[u8]) -> bool {
+    name.starts_with(b".") || name == b"node_modules"
+}
+
 /// Whether something that decodes percent signs, once or twice, would read a way out of a segment.
 fn escapes_when_decoded(segment: &str) -> bool {
     let segment = segment.as_bytes();

@@ -55,11 +55,12 @@ pub use open::Builder;
 use plan::Plan;
 pub(crate) use put::Put;
 use queue::{Decided, Outcome, Queue, Request, Ticket, fail_all, lock};
-pub use restore::{Others, Restoration, Restore, Restored};
+pub use restore::{Others, Restoration, Restore, Restored, Unmerged};
 pub use scan::Absorbed;
 use session::{Engine, Patience};
 pub use settings::{Create, Hidden, Settings};
-pub use settle::Edited;
+pub(crate) use settle::Original;
+pub use settle::{Edited, Settled};
 pub use snapshot::Snapshot;
 pub use stats::Stats;
 

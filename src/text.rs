@@ -78,6 +78,24 @@ pub fn human_size(bytes: u64) -> String {
     format!("{}.{}{suffix}", tenths / 10, tenths % 10)
 }
 
+/// Units of a size, in bytes.
+const SIZES: &[(&str, u64)] = &[("", 1), ("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
+
+/// Reads a size as people write it: `512KiB`, or a number of bytes.
+#[must_use]
+pub fn read_size(text: &str) -> Option<u64> {
+    amount(text, SIZES)
+}
+
+/// Reads a number with one of `units` behind it, each with what it stands for.
+#[must_use]
+pub fn amount(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let (_, factor) = units.iter().find(|(name, _)| *name == unit.trim_start())?;
+    number.parse::<u64>().ok()?.checked_mul(*factor)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

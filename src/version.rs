@@ -91,7 +91,8 @@ pub struct Redacted {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Log {
-    /// At or below this path when they were made, and all versions of the memories that once were or are at this very path.
+    /// That left their memory at or below this path, or took it away from there, and all versions of the memories that
+    /// once were or are at this very path.
     pub path: Option<MemoryPath>,
     /// Of this memory.
     pub memory: Option<MemoryId>,

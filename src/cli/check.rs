@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::fault::{self, FAILED, Fault};
 use super::out::{self, Out};
 use super::place::{Common, Missing};
-use super::words::many;
+use super::words::{self, many};
 use crate::hash::Hash;
 use crate::path;
 use crate::store::{Check, Finding, Progress, Report};
@@ -52,20 +52,17 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
     } else if args.common.json {
         _ = out.json(&object(&report));
     } else {
-        tell(&report, args.fix, out);
+        tell(&report, out);
     }
     Ok(if report.is_sound() { 0 } else { FAILED })
 }
 
-fn tell(report: &Report, is_fixing: bool, out: &mut Out) {
+fn tell(report: &Report, out: &mut Out) {
     let absorbed = &report.absorbed.versions;
     for version in absorbed.iter().take(SHOWN) {
-        let path = version.path.as_ref().map(ToString::to_string).unwrap_or_default();
-        let line = format!(
-            "{:<8}  {}  by somebody outside; it is in the history now",
-            version.operation.as_str(),
-            path::escape(&path)
-        );
+        let place = version.path.as_ref().map(|path| words::place(version, path)).unwrap_or_default();
+        let did = words::did(version);
+        let line = format!("{did:<8}  {place}  by somebody outside; it is in the history now");
         if out.line(line).is_break() {
             return;
         }
@@ -76,9 +73,11 @@ fn tell(report: &Report, is_fixing: bool, out: &mut Out) {
     }
     for finding in &report.findings {
         let (word, style) = word(finding);
-        let place = path::escape(&finding.place);
-        _ = out.line(format_args!("{:<8}  {place}: {}", out.paint(style, word), finding.problem));
-        if !finding.is_fixed && out.line(format_args!("          {}", finding.remedy)).is_break() {
+        let (place, problem) = (path::escape(&finding.place), path::escape(&finding.problem));
+        _ = out.line(format_args!("{:<8}  {place}: {problem}", out.paint(style, word)));
+        if !finding.is_fixed
+            && out.line(format_args!("          {}", path::escape(&finding.remedy))).is_break()
+        {
             return;
         }
     }
@@ -93,9 +92,6 @@ fn tell(report: &Report, is_fixing: bool, out: &mut Out) {
         many(report.files, "file"),
         many(report.versions, "version")
     ));
-    if wrong > 0 && !is_fixing {
-        _ = out.line("`memdir check --fix` mends what is safe to mend.");
-    }
 }
 
 fn word(finding: &Finding) -> (&'static str, anstyle::Style) {
@@ -108,7 +104,7 @@ fn word(finding: &Finding) -> (&'static str, anstyle::Style) {
 
 fn plain(finding: &Finding) -> String {
     let Finding { problem, remedy, .. } = finding;
-    format!("{}: {}: {problem}; {remedy}", word(finding).0, path::escape(&finding.place))
+    path::escape(&format!("{}: {}: {problem}; {remedy}", word(finding).0, finding.place)).into_owned()
 }
 
 fn object(report: &Report) -> Value {

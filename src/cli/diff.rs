@@ -8,9 +8,10 @@ use serde_json::{Value, json};
 use super::fault::{FAILED, Fault};
 use super::out::{self, Out};
 use super::paths::no_file;
-use super::place::{Common, Missing};
+use super::place::{Common, Missing, quoted};
 use super::{ids, when};
-use crate::id::VersionId;
+use crate::error::Error;
+use crate::id::{MemoryId, VersionId};
 use crate::path::MemoryPath;
 use crate::store::{Found, History, Look};
 use crate::text::{Bytes, unified};
@@ -18,7 +19,7 @@ use crate::version::{Log, Operation, Version, rfc3339};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The memory
+    /// The memory, by its path or one that it had before
     path: String,
     /// The older side: a version, or a time [default: the version before the newest]
     #[arg(value_parser = point)]
@@ -53,15 +54,29 @@ struct Side {
 pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
     let opened = args.common.open(Missing::Refuse)?;
     let path = opened.path(&args.path)?;
-    if matches!(opened.store.look(&path)?, Look::Directory) {
-        let hint = format!("a file can be compared; `memdir log {path}` shows what changed in the directory");
-        return Err(Fault::failed(format!("`{path}` is a directory")).hint(hint));
+    match opened.store.look(&path)? {
+        Look::Directory => {
+            let log = format!("memdir log {}", quoted(&path.to_string()));
+            let hint = format!("a file can be compared; `{log}` shows what changed in the directory");
+            return Err(Fault::failed(format!("`{path}` is a directory")).hint(hint));
+        }
+        // Somebody may have moved it anywhere.
+        Look::Missing => opened.take_in(&MemoryPath::ROOT),
+        _ => opened.take_in(&path),
     }
-    opened.take_in(&path);
     let history = opened.store.history()?;
-    let (newest, before) = last_two(&history, &path)?;
+    let mut newest = newest(&history, &path)?;
+    // It may be elsewhere by now, where something may have been done to it, too.
+    let path = match &newest {
+        Some(Version { path: Some(now), memory_id, .. }) if *now != path => {
+            opened.take_in(now);
+            newest = first(&history, &of_memory(*memory_id))?;
+            newest.as_ref().and_then(|newest| newest.path.clone()).unwrap_or(path)
+        }
+        _ => path,
+    };
     let to = match args.to {
-        Some(point) => pick(&history, point, &path, newest.as_ref())?,
+        Some(point) => pick(&history, point, newest.as_ref())?,
         None => match opened.store.read(&path)? {
             Found::File(bytes) => Side { version: newest.clone(), is_now: true, bytes: Some(bytes) },
             Found::Not(_) if newest.is_some() => Side { version: newest.clone(), is_now: true, bytes: None },
@@ -69,8 +84,11 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
         },
     };
     let from = match args.from {
-        Some(point) => pick(&history, point, &path, newest.as_ref())?,
-        None => side(&history, before)?,
+        Some(point) => pick(&history, point, newest.as_ref())?,
+        None => match &newest {
+            Some(newest) => side(&history, earlier(&history, newest, &|version| version.n < newest.n)?)?,
+            None => Side::NOTHING,
+        },
     };
     opened.warn();
     let differs = from.bytes != to.bytes || from.path() != to.path();
@@ -89,32 +107,59 @@ fn point(text: &str) -> Result<Point, String> {
     when::moment(text).map(Point::Time)
 }
 
-/// The newest version of what is, or was last, at a path, and the one before.
-fn last_two(history: &History, path: &MemoryPath) -> Result<(Option<Version>, Option<Version>), Fault> {
-    let newest = match history.head(path)? {
-        Some(head) => Some(head),
-        None => first(history, &Log { path: Some(path.clone()), ..Log::default() })?,
-    };
-    let before = match &newest {
-        Some(newest) => {
-            first(history, &Log { memory: Some(newest.memory_id), after: Some(newest.id), ..Log::default() })?
+/// The newest version of the memory that is at a path, else of the one that was there last, wherever it is now.
+fn newest(history: &History, path: &MemoryPath) -> Result<Option<Version>, Fault> {
+    if let Some(head) = history.head(path)? {
+        return Ok(Some(head));
+    }
+    let mut last = None;
+    history.versions(&Log { path: Some(path.clone()), ..Log::default() }, &mut |version| {
+        if version.path.as_ref() != Some(path) {
+            return Ok(ControlFlow::Continue(()));
         }
-        None => None,
-    };
-    Ok((newest, before))
+        last = Some(version.memory_id);
+        Ok(ControlFlow::Break(()))
+    })?;
+    match last {
+        Some(memory) => first(history, &of_memory(memory)),
+        None => Ok(None),
+    }
 }
 
-fn pick(history: &History, point: Point, path: &MemoryPath, newest: Option<&Version>) -> Result<Side, Fault> {
-    match point {
-        Point::Version(id) => side(history, Some(history.version(id)?)),
-        Point::Time(time) => {
-            let log = match newest {
-                Some(newest) => Log { memory: Some(newest.memory_id), ..Log::default() },
-                None => Log { path: Some(path.clone()), ..Log::default() },
-            };
-            side(history, first(history, &Log { before: Some(time), ..log })?)
+fn of_memory(memory: MemoryId) -> Log {
+    Log { memory: Some(memory), ..Log::default() }
+}
+
+fn pick(history: &History, point: Point, newest: Option<&Version>) -> Result<Side, Fault> {
+    match (point, newest) {
+        (Point::Version(id), _) => side(history, Some(history.version(id)?)),
+        (Point::Time(time), Some(newest)) => {
+            side(history, earlier(history, newest, &|version| version.created_at < time)?)
         }
+        (Point::Time(_), None) => Ok(Side::NOTHING),
     }
+}
+
+/// The newest version of a memory that `is_it`; `None`: the memory was not there yet.
+fn earlier(
+    history: &History,
+    newest: &Version,
+    is_it: &dyn Fn(&Version) -> bool,
+) -> Result<Option<Version>, Fault> {
+    let (mut found, mut has_more) = (None, false);
+    history.versions(&of_memory(newest.memory_id), &mut |version| {
+        has_more = version.prev.is_some();
+        if !is_it(&version) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        found = Some(version);
+        Ok(ControlFlow::Break(()))
+    })?;
+    if found.is_none() && has_more {
+        // Retention took what was before.
+        return Err(Error::TooEarly { path: newest.path.clone().unwrap_or(MemoryPath::ROOT) }.into());
+    }
+    Ok(found)
 }
 
 fn first(history: &History, log: &Log) -> Result<Option<Version>, Fault> {
@@ -148,18 +193,7 @@ fn say(path: &MemoryPath, from: &Side, to: &Side, context: usize, out: &mut Out)
     };
     out.line(out.paint(out::STRONG, format_args!("--- {}", from.label(path))))?;
     out.line(out.paint(out::STRONG, format_args!("+++ {}", to.label(path))))?;
-    for line in unified(old, new, context).split_inclusive('\n') {
-        let line = line.strip_suffix('\n').unwrap_or(line);
-        let style = match line.as_bytes().first() {
-            Some(b'+') => out::GOOD,
-            Some(b'-') => out::BAD,
-            Some(b'@') => out::PLACE,
-            _ => anstyle::Style::new(),
-        };
-        let shown = out.shown(line);
-        out.line(out.paint(style, shown))?;
-    }
-    ControlFlow::Continue(())
+    out.hunks(old, new, context, "")
 }
 
 fn object(path: &MemoryPath, from: &Side, to: &Side, context: usize) -> Value {
@@ -175,6 +209,8 @@ fn object(path: &MemoryPath, from: &Side, to: &Side, context: usize) -> Value {
 }
 
 impl Side {
+    const NOTHING: Self = Self { version: None, is_now: false, bytes: None };
+
     /// Where the memory was, or is.
     fn path(&self) -> Option<&MemoryPath> {
         self.version.as_ref().and_then(|version| version.path.as_ref())

@@ -1,5 +1,6 @@
 //! `memdir edit`: a memory in the person's editor, while agents may write to it.
 
+use std::io::{IsTerminal, stdin};
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::sync::Arc;
@@ -11,14 +12,15 @@ use signal_hook::consts::{SIGINT, SIGQUIT};
 use super::fault::{FAILED, Fault};
 use super::out::{self, Out};
 use super::paths::no_file;
-use super::place::{Common, Missing, Opened};
+use super::place::{Common, Missing, Opened, quoted};
 use super::variable;
-use crate::home::{Draft, Edited};
+use crate::error::Error;
+use crate::home::{Draft, Edited, Settled};
 use crate::id::VersionId;
 use crate::path::MemoryPath;
 use crate::store::Look;
 
-/// What a shell ends with when there is no such command.
+/// What a shell ends with when there is no such command; above 128 it is the signal that killed it.
 const NOT_FOUND: i32 = 127;
 
 #[derive(Debug, clap::Args)]
@@ -49,47 +51,90 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
         start(&editor, draft.file())
     };
     let is_missing = ended.as_ref().map_or(true, |status| status.code() == Some(NOT_FOUND));
-    let why = match ended {
-        Err(error) => Some(format!("cannot start the editor `{editor}`: {error}")),
-        Ok(status) if !status.success() => Some(format!("the editor `{editor}` {}", outcome(status))),
-        Ok(_) if !is_there(draft.file()) => Some(format!("the editor `{editor}` left no file")),
-        Ok(_) => None,
+    let why = match (ended, Left::at(draft.file())) {
+        (Err(error), _) => Some(format!("cannot start the editor `{editor}`: {error}")),
+        (Ok(status), _) if !status.success() => Some(format!("the editor `{editor}` {}", outcome(status))),
+        (Ok(_), Left::Nothing) => Some(format!("the editor `{editor}` left no file")),
+        (Ok(_), Left::Other) => Some(format!("the editor `{editor}` left something else than a plain file")),
+        (Ok(_), Left::File) => None,
     };
     if let Some(why) = why {
-        let fault = Fault::failed(format!("{why}; `{path}` stays as it is"));
-        let hint =
-            is_missing.then(|| "$VISUAL, else $EDITOR, names the editor".to_owned()).or(give_up(draft));
-        return Err(match hint {
-            Some(hint) => fault.hint(hint),
+        let mut fault = Fault::failed(format!("{why}; `{path}` stays as it is"));
+        if is_missing {
+            fault = fault.and(NAMES);
+        }
+        return Err(match give_up(&opened, draft) {
+            Some(hint) => fault.and(hint),
             None => fault,
         });
     }
     let copy = draft.file().to_owned();
-    let edited = draft
-        .finish()
-        .map_err(|error| Fault::from(error).and(format!("what you wrote is in {}", copy.display())))?;
+    let settled = draft.finish().map_err(|error| refused(error).and(kept(&opened, &copy)))?;
     opened.warn();
-    Ok(tell(&opened, &path, &edited, args.common.json, out))
+    Ok(tell(&opened, &path, &settled, args.common.json, out))
+}
+
+/// Why what was written could not be put back.
+fn refused(error: Error) -> Fault {
+    match error {
+        Error::Taken { path } => Fault::failed(format!(
+            "`{path}` was deleted meanwhile, and another memory is there now, which stays as it is"
+        )),
+        error => error.into(),
+    }
 }
 
 /// Leaves the memory as it is; where the copy was changed all the same, it is kept, and that is said.
-fn give_up(draft: Draft) -> Option<String> {
+fn give_up(opened: &Opened, draft: Draft) -> Option<String> {
     if matches!(draft.is_changed(), Ok(false)) {
         // Nothing is written by that, and the copy goes.
         let _ = draft.finish();
         return None;
     }
-    is_there(draft.file()).then(|| format!("what you wrote is in {}", draft.keep().display()))
+    if Left::at(draft.file()) == Left::Nothing {
+        draft.discard();
+        return None;
+    }
+    Some(kept(opened, &draft.keep()))
 }
 
-fn is_there(file: &Path) -> bool {
-    file.symlink_metadata().is_ok()
+/// Where the copy is, as the store is named.
+fn kept(opened: &Opened, copy: &Path) -> String {
+    let base = camino::absolute_utf8(&opened.base).ok();
+    let below = base.as_ref().and_then(|base| copy.strip_prefix(base).ok());
+    let copy = below.map_or_else(|| copy.to_owned(), |below| opened.base.as_std_path().join(below));
+    format!("what you wrote is in {}", copy.display())
 }
 
-/// The person's editor, as the environment names it.
+/// What an editor left where the copy was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Left {
+    File,
+    Nothing,
+    Other,
+}
+
+impl Left {
+    fn at(file: &Path) -> Self {
+        match file.symlink_metadata() {
+            Err(_) => Self::Nothing,
+            Ok(seen) if seen.is_file() => Self::File,
+            Ok(_) => Self::Other,
+        }
+    }
+}
+
+/// Where the editor comes from.
+const NAMES: &str = "$VISUAL, else $EDITOR, names the editor";
+
+/// The person's editor, as the environment names it; else, on a terminal, vi.
 fn editor() -> Result<String, Fault> {
-    let named = variable("VISUAL")?.or(variable("EDITOR")?);
-    Ok(named.unwrap_or_else(|| "vi".to_owned()))
+    let named = |name| variable(name).map(|value| value.filter(|value| !value.trim().is_empty()));
+    match named("VISUAL")?.or(named("EDITOR")?) {
+        Some(editor) => Ok(editor),
+        None if stdin().is_terminal() => Ok("vi".to_owned()),
+        None => Err(Fault::usage("no editor is named, and there is no terminal for vi").hint(NAMES)),
+    }
 }
 
 /// Runs the editor as a shell understands it, so that it may have options, and waits until it ends. The shell waits on
@@ -122,23 +167,46 @@ impl Drop for Patience {
 fn outcome(status: ExitStatus) -> String {
     match status.code() {
         Some(NOT_FOUND) => "was not found".to_owned(),
+        Some(code @ 129..=192) => format!("was killed by signal {}", code - 128),
         Some(code) => format!("ended with exit code {code}"),
         None => "was killed".to_owned(),
     }
 }
 
-fn tell(opened: &Opened, path: &MemoryPath, edited: &Edited, json: bool, out: &mut Out) -> u8 {
+fn tell(opened: &Opened, before: &MemoryPath, settled: &Settled, json: bool, out: &mut Out) -> u8 {
+    let Settled { path, edited, .. } = settled;
+    let moved_from = Some(before).filter(|&before| before != path);
+    let renamed = moved_from.map(|before| format!("renamed from {before}"));
     let (result, words) = match edited {
-        Edited::Unchanged => ("unchanged", format!("{path} is as it was.")),
-        Edited::Written => ("written", format!("{path} is written.")),
-        Edited::Merged => (
-            "merged",
-            format!("{path} is written; it had changed meanwhile, in other places, and both are in it now."),
+        Edited::Unchanged => ("unchanged", format!("Nothing was edited in {path}.")),
+        Edited::Written => (
+            "written",
+            match renamed {
+                Some(renamed) => format!("{path} is written; it was {renamed} meanwhile."),
+                None => format!("{path} is written."),
+            },
         ),
-        Edited::Conflict { mine, both } => return conflict(opened, path, *mine, both, json, out),
+        Edited::Merged => {
+            let also = renamed.map(|renamed| format!("been {renamed} and ")).unwrap_or_default();
+            let words = format!(
+                "{path} is written; it had {also}changed meanwhile, in other places, and both are in it now."
+            );
+            ("merged", words)
+        }
+        Edited::Revived => {
+            let also = renamed.map(|renamed| format!("{renamed} and ")).unwrap_or_default();
+            (
+                "revived",
+                format!("{path} is written; it had been {also}deleted meanwhile, and is there again."),
+            )
+        }
+        Edited::Conflict { mine, both } => {
+            return conflict(opened, settled, moved_from, (*mine, both), json, out);
+        }
     };
     if json {
-        _ = out.json(&json!({"path": path.to_string(), "result": result}));
+        let moved_from = moved_from.map(ToString::to_string);
+        _ = out.json(&json!({"path": path.to_string(), "moved_from": moved_from, "result": result}));
     } else {
         _ = out.line(words);
     }
@@ -148,17 +216,20 @@ fn tell(opened: &Opened, path: &MemoryPath, edited: &Edited, json: bool, out: &m
 /// Shows both texts, and how to put the person's in place.
 fn conflict(
     opened: &Opened,
-    path: &MemoryPath,
-    mine: VersionId,
-    both: &str,
+    Settled { path, .. }: &Settled,
+    moved_from: Option<&MemoryPath>,
+    (mine, both): (VersionId, &str),
     json: bool,
     out: &mut Out,
 ) -> u8 {
-    let command = format!("memdir restore{} {path} --to {mine}", opened.options);
+    let command = |name: &str, more: &str| {
+        format!("memdir {name}{} {}{more}", opened.options, quoted(&path.to_string()))
+    };
+    let restore = command("restore", &format!(" --to {mine}"));
     if json {
         let said = json!({
-            "path": path.to_string(), "result": "conflict", "version_id": mine.to_string(), "both": both,
-            "restore": command,
+            "path": path.to_string(), "moved_from": moved_from.map(ToString::to_string), "result": "conflict",
+            "version_id": mine.to_string(), "both": both, "restore": restore,
         });
         _ = out.json(&said);
         return FAILED;
@@ -169,10 +240,12 @@ fn conflict(
         _ = out.line(out.paint(style, shown));
     }
     out.flush();
+    let renamed = moved_from.map(|before| format!("was renamed from `{before}` and ")).unwrap_or_default();
     Fault::failed(format!(
-        "`{path}` changed meanwhile, in the same places; it stays as it is, and what you wrote is kept"
+        "`{path}` {renamed}changed meanwhile, in the same places; it stays as it is, and what you wrote is kept"
     ))
-    .hint(format!("edit it again with both texts in view, or put yours in its place: {command}"))
+    .hint(format!("to put yours in these places: {restore}"))
+    .and(format!("to choose line by line: {}, with the texts above in view", command("edit", "")))
     .report();
     FAILED
 }
@@ -196,5 +269,6 @@ mod tests {
         assert_eq!(text, "--wait|");
         assert_eq!(outcome(start("exit 3; :", &file).unwrap()), "ended with exit code 3");
         assert_eq!(outcome(start("kill -9 $$; :", &file).unwrap()), "was killed");
+        assert_eq!(outcome(start("sh -c 'kill -9 $$'", &file).unwrap()), "was killed by signal 9");
     }
 }

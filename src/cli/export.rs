@@ -1,6 +1,6 @@
 //! `memdir export`: all memories as one archive.
 
-use std::io::{self, BufWriter, IsTerminal, Write, stdout};
+use std::io::{self, BufWriter, IsTerminal, Read as _, Seek as _, Write as _, stdout};
 
 use camino::Utf8PathBuf;
 use serde_json::json;
@@ -34,7 +34,7 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
         return to_pipe(&opened, args.history);
     }
     opened.refuse_inside(&args.output)?;
-    let existing = if args.force { Existing::Replace } else { Existing::Refuse };
+    let existing = if args.force { Existing::Replace } else { Existing::Refuse("--force replaces it") };
     let mut outlet = Outlet::begin(&args.output, existing)?;
     let mut file = BufWriter::with_capacity(1 << 20, outlet.file());
     let files = home::export(&opened.store, &mut file, args.history).map_err(|error| match error {
@@ -60,37 +60,29 @@ fn to_pipe(opened: &Opened, history: bool) -> Result<u8, Fault> {
             Fault::usage("an archive is nothing for a terminal").hint("name a file, or pipe it somewhere")
         );
     }
-    let mut pipe = BufWriter::with_capacity(64 << 10, Pipe(None));
-    let done = home::export(&opened.store, &mut pipe, history).and_then(|_| Ok(pipe.flush()?));
+    // Nobody waits for whoever reads the pipe: while an archive is written no memory can be changed.
+    let failed =
+        |error: io::Error| Fault::failed(format!("cannot keep the archive in a temporary file: {error}"));
+    let mut archive = BufWriter::new(tempfile::tempfile().map_err(failed)?);
+    home::export(&opened.store, &mut archive, history).map_err(|error| match error {
+        ExportError::Store(error) => error.into(),
+        ExportError::Write(error) => failed(error),
+    })?;
     opened.warn();
-    // What a writer holds back must not be written when it is dropped.
-    let (pipe, _) = pipe.into_parts();
-    match (done, pipe.0) {
-        (_, Some(fault)) => Err(fault),
-        (Err(ExportError::Store(error)), _) => Err(error.into()),
-        (Err(ExportError::Write(error)), _) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Fault::failed(format!("cannot write to standard output: {error}")))
-        }
-        _ => Ok(0),
-    }
-}
-
-/// Standard output as something to write to, and why that failed.
-struct Pipe(Option<Fault>);
-
-impl Write for Pipe {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match pipe::say(bytes) {
-            Ok(Reader::Listens) => Ok(bytes.len()),
-            Ok(Reader::Gone) => Err(io::ErrorKind::BrokenPipe.into()),
-            Err(fault) => {
-                self.0 = Some(fault);
-                Err(io::ErrorKind::Other.into())
+    let mut archive = archive.into_inner().map_err(|error| failed(error.into_error()))?;
+    archive.rewind().map_err(failed)?;
+    let mut piece = vec![0; PIECE];
+    loop {
+        match archive.read(&mut piece).map_err(failed)? {
+            0 => return Ok(0),
+            n => {
+                if pipe::say(&piece[..n])? == Reader::Gone {
+                    return Ok(0);
+                }
             }
         }
     }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
+
+/// Bytes of an archive that are written at once.
+const PIECE: usize = 64 << 10;

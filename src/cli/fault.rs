@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use crate::error::{Error, NoContent, Trouble};
 use crate::guard::Guard;
+use crate::path;
 
 /// The exit code when a call or a check failed.
 pub(super) const FAILED: u8 = 1;
@@ -13,10 +14,10 @@ pub(super) const FAILED: u8 = 1;
 pub(super) const USAGE: u8 = 2;
 
 /// Why a command ends without having done its work.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fault {
     what: String,
-    hint: Option<String>,
+    hints: Vec<String>,
     code: u8,
     is_no_store: bool,
 }
@@ -24,25 +25,22 @@ pub(super) struct Fault {
 impl Fault {
     /// The work failed.
     pub(super) fn failed(what: impl Into<String>) -> Self {
-        Self { what: what.into(), hint: None, code: FAILED, is_no_store: false }
+        Self { what: what.into(), hints: Vec::new(), code: FAILED, is_no_store: false }
     }
 
     /// The command was used wrongly.
     pub(super) fn usage(what: impl Into<String>) -> Self {
-        Self { what: what.into(), hint: None, code: USAGE, is_no_store: false }
+        Self { what: what.into(), hints: Vec::new(), code: USAGE, is_no_store: false }
     }
 
     pub(super) fn hint(self, hint: impl Into<String>) -> Self {
-        Self { hint: Some(hint.into()), ..self }
+        Self { hints: vec![hint.into()], ..self }
     }
 
-    /// Says one more thing to the person, after the hint that there is already.
-    pub(super) fn and(self, more: impl std::fmt::Display) -> Self {
-        let hint = match &self.hint {
-            Some(hint) => format!("{hint}\nhint: {more}"),
-            None => more.to_string(),
-        };
-        self.hint(hint)
+    /// Says one more thing to the person, after the hints that there are already.
+    pub(super) fn and(mut self, more: impl std::fmt::Display) -> Self {
+        self.hints.push(more.to_string());
+        self
     }
 
     /// Whether there is no store where one was to be read.
@@ -61,12 +59,12 @@ impl Fault {
         complain(&format!("warning: {}", self.text()));
     }
 
-    /// What is said: no secret, whatever is quoted.
+    /// The error and each hint on a line of its own: names of files and entries may hold anything, but no secret is said.
     fn text(&self) -> String {
-        let text = match &self.hint {
-            Some(hint) => format!("{}\nhint: {hint}", self.what),
-            None => self.what.clone(),
-        };
+        let mut text = path::escape(&self.what).into_owned();
+        for hint in &self.hints {
+            text = format!("{text}\nhint: {}", path::escape(hint));
+        }
         Guard::default().mask(&text).into_owned()
     }
 }
@@ -78,13 +76,19 @@ pub(super) fn complain(text: &str) {
 
 impl From<Error> for Fault {
     fn from(error: Error) -> Self {
+        if let Error::Partly { change, source } = error {
+            let fault = Self::from(*source);
+            let what = format!("only a part of it is done, as the change {change}; then: {}", fault.what);
+            let undo = format_args!("to undo that part: memdir restore --change {change}");
+            return Self { what, ..fault }.and(undo);
+        }
         let mut what = error.to_string();
         if let Error::Write { doing, .. } | Error::Read { doing, .. } = &error {
             let source = error.source().map(|source| format!(": {source}")).unwrap_or_default();
             what = format!("{what} ({doing}{source})");
         }
         let is_no_store = matches!(error, Error::NoStore { .. });
-        Self { what, hint: hint(&error), code: FAILED, is_no_store }
+        Self { what, hints: hint(&error).into_iter().collect(), code: FAILED, is_no_store }
     }
 }
 
@@ -98,10 +102,14 @@ fn hint(error: &Error) -> Option<String> {
         Error::NewerJournal { .. } => "use the memdir that wrote this store, or a newer one",
         Error::Busy { .. } => "wait until that process is done, or set a longer `lock_wait` in `memdir.toml`",
         Error::Unknown { .. } => "run the command again: opening the store settles it",
+        Error::Hidden { path } if path.names_git() => "`.git` is never changed, whatever the settings say",
         Error::Hidden { .. } => "set `hidden = \"allow\"` in `memdir.toml` to change hidden names",
         Error::ReadOnly { .. } => "it is in `read_only` of `memdir.toml`; an editor can change it",
         Error::Secret { .. } => "`[guard]` in `memdir.toml` says what is done about secrets, by rule",
         Error::TooLarge { .. } => "`file_limit` in `memdir.toml` sets the limit",
+        Error::Missing { .. } => {
+            "`memdir log` with that path tells whether it was there, and what became of it"
+        }
         Error::NotText { .. } => "`memdir cat` gives its bytes, and any program may change the file itself",
         Error::NoVersion { .. } => {
             "`memdir log` lists the versions, each with its id; retention may have taken this one"
@@ -157,7 +165,7 @@ mod tests {
             fault.what,
             "the memory directory cannot be written: its journal is damaged (open journal.db: file is not a database)"
         );
-        let hint = fault.hint.unwrap();
+        let hint = &fault.hints[0];
         assert!(hint.starts_with("the plain files in `memories` are intact"), "{hint}");
         assert!(hint.contains("move its `.memdir/journal.db*` away"), "{hint}");
     }
@@ -167,5 +175,30 @@ mod tests {
         let fault = Fault::usage("no").hint("yes");
         assert_eq!(fault.text(), "no\nhint: yes");
         assert_eq!(Fault::failed("no").text(), "no");
+        assert_eq!(Fault::failed("no").and("one").and("two").text(), "no\nhint: one\nhint: two");
+    }
+
+    #[test]
+    fn what_stands_of_a_restore_is_said_before_what_failed() {
+        let change = crate::id::ChangeId(crate::id::new_ulid(0));
+        let source = Box::new(Error::Taken { path: crate::path::MemoryPath::from_normal("a.md") });
+        assert_eq!(
+            Fault::from(Error::Partly { change, source }).text(),
+            format!(
+                "only a part of it is done, as the change {change}; then: another memory is at `/memories/a.md` now\n\
+                 hint: with --overwrite that memory is replaced; it stays in the history\n\
+                 hint: to undo that part: memdir restore --change {change}"
+            )
+        );
+    }
+
+    #[test]
+    fn what_is_said_is_nothing_that_a_terminal_obeys() {
+        let fault =
+            Fault::failed("the entry `\u{1b}[2J\nerror: x`").hint("it is in \u{202e}`\u{9b}a`\nhint: y");
+        assert_eq!(
+            fault.text(),
+            "the entry `\\u{001B}[2J\\u{000A}error: x`\nhint: it is in \\u{202E}`\\u{009B}a`\\u{000A}hint: y"
+        );
     }
 }

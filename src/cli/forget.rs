@@ -44,8 +44,8 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
     if !args.yes {
         confirm(&opened)?;
     }
-    let mut outlet = match &args.receipt {
-        Some(path) => Some((path, Outlet::begin(path, Existing::Refuse)?)),
+    let outlet = match &args.receipt {
+        Some(path) => Some((path, Outlet::begin(path, Existing::Refuse("give the receipt another name"))?)),
         None => None,
     };
     let receipt = opened.store.forget()?;
@@ -54,19 +54,15 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
     drop(opened);
     let searched = search(&base, &receipt.traces);
     let object = object(&receipt, searched.as_ref().ok());
-    if let Some((path, outlet)) = &mut outlet {
-        writeln!(outlet.file(), "{object:#}").map_err(|error| failed(path, &error))?;
-    }
-    if let Some((_, outlet)) = outlet {
-        outlet.finish()?;
-    }
+    // It is all gone by now: what cannot be kept is told at least.
+    let kept = outlet.map_or(Ok(()), |(path, outlet)| keep(path, outlet, &object));
     if args.common.json {
         _ = out.json(&object);
     } else {
         tell(&receipt, searched.as_ref().ok(), out);
     }
     let fault = match searched {
-        Ok(searched) if searched.found.is_empty() => return Ok(0),
+        Ok(searched) if searched.found.is_empty() => return kept.map(|()| 0),
         Ok(searched) => Fault::failed(format!(
             "something of what was to be forgotten is still in {}",
             searched.found.join(", ")
@@ -78,7 +74,13 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
     };
     out.flush();
     fault.report();
-    Ok(FAILED)
+    kept.map(|()| FAILED)
+}
+
+/// Writes the receipt to its file.
+fn keep(path: &Utf8Path, mut outlet: Outlet<'_>, receipt: &Value) -> Result<(), Fault> {
+    writeln!(outlet.file(), "{receipt:#}").map_err(|error| failed(path, &error))?;
+    outlet.finish()
 }
 
 /// Has the person type the name of the store.

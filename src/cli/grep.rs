@@ -1,24 +1,27 @@
 //! `memdir grep`: lines that match.
 
 use std::fmt::Write as _;
+use std::ops::ControlFlow;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::fault::{FAILED, Fault};
 use super::out::{self, Out};
 use super::paths::no_file;
 use super::place::{Common, Missing, Opened};
 use super::walk::{Next, Stop, walk};
+use crate::id::VersionId;
 use crate::path::{self, MemoryPath};
 use crate::store::{Found, Look};
 use crate::text::{How, Line, Pattern};
+use crate::version::{Log, Version};
 
 #[derive(Debug, clap::Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(super) struct Args {
     /// What to look for: this very text, unless --regex says otherwise
     pattern: String,
-    /// A directory or a file [default: all memories]
+    /// A directory or a file, with --history also a deleted one [default: all memories]
     path: Option<String>,
     /// PATTERN is a regular expression
     #[arg(short = 'E', long)]
@@ -26,7 +29,10 @@ pub(super) struct Args {
     /// Upper and lower case are the same
     #[arg(short, long)]
     ignore_case: bool,
-    /// Show only the paths of the files that match
+    /// Search the contents of all versions, newest first, also of what is deleted
+    #[arg(long)]
+    history: bool,
+    /// Show only the paths of the files that match; with --history the ids of the versions
     #[arg(short = 'l', long, conflicts_with_all = ["context", "after_context", "before_context"])]
     files_with_matches: bool,
     /// Show N lines around each match, too
@@ -61,6 +67,13 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
     let opened = args.common.open(Missing::Refuse)?;
     let path = opened.path_or_root(args.path.as_deref())?;
     let mut search = Search { args, pattern, around, has_found: false };
+    if args.history {
+        opened.take_in(&path);
+        let log = Log { path: Some(path), ..Log::default() };
+        opened.store.history()?.contents(&log, |version, bytes| Ok(search.version(&version, bytes, out)))?;
+        opened.warn();
+        return Ok(if search.has_found { 0 } else { FAILED });
+    }
     match opened.store.look(&path)? {
         Look::File { .. } => _ = search.file(&opened, &path, out),
         Look::Directory => {
@@ -86,49 +99,66 @@ impl Search<'_> {
                 return Next::Over;
             }
         };
-        let Ok(text) = str::from_utf8(&bytes) else { return Next::Over };
+        if self.text(None, path, &bytes, out).is_break() { Next::Home } else { Next::Over }
+    }
+
+    /// Looks through a version that held these bytes.
+    fn version(&mut self, version: &Version, bytes: &[u8], out: &mut Out) -> ControlFlow<()> {
+        // What has bytes has a path: a redaction takes both.
+        let Some(path) = &version.path else { return ControlFlow::Continue(()) };
+        self.text(Some(version.id), path, bytes, out)
+    }
+
+    fn text(
+        &mut self,
+        version: Option<VersionId>,
+        path: &MemoryPath,
+        bytes: &[u8],
+        out: &mut Out,
+    ) -> ControlFlow<()> {
+        let Ok(text) = str::from_utf8(bytes) else { return ControlFlow::Continue(()) };
         let lines = self.pattern.lines(text, self.around);
         if lines.is_empty() {
-            return Next::Over;
+            return ControlFlow::Continue(());
         }
         let is_first = !std::mem::replace(&mut self.has_found, true);
-        let flow = if self.args.files_with_matches {
-            if self.args.common.json {
-                out.json(&json!({"path": path.to_string()}))
-            } else {
-                out.line(out.paint(out::PLACE, path::escape(&path.to_string())))
-            }
-        } else if self.args.common.json {
-            lines.iter().try_for_each(|line| out.json(&object(path, line)))
-        } else {
-            self.say(path, &lines, is_first, out)
-        };
-        if flow.is_break() { Next::Home } else { Next::Over }
+        match (self.args.files_with_matches, self.args.common.json) {
+            (true, true) => out.json(&object(version, path)),
+            (true, false) => match version {
+                Some(version) => out.line(out.paint(out::ID, version)),
+                None => out.line(out.paint(out::PLACE, path::escape(&path.to_string()))),
+            },
+            (false, true) => lines.iter().try_for_each(|line| out.json(&line_object(version, path, line))),
+            (false, false) => self.say(version, path, &lines, is_first, out),
+        }
     }
 
     /// Says the lines as grep does: `:` after the number of a match, `-` after that of a line around it, `--` where some
     /// are left out.
     fn say(
         &self,
+        version: Option<VersionId>,
         path: &MemoryPath,
         lines: &[Line],
         is_first: bool,
         out: &mut Out,
-    ) -> std::ops::ControlFlow<()> {
+    ) -> ControlFlow<()> {
         let shown = path.to_string();
         let shown = path::escape(&shown);
-        let mut before = if is_first { None } else { Some(0) };
+        let id = version.map(|id| format!("{}:", out.paint(out::ID, id))).unwrap_or_default();
+        let mut before = None;
         for line in lines {
-            if self.around != (0, 0) && before.is_some_and(|before| line.number != before + 1) {
+            let is_apart = before.map_or(!is_first, |before| line.number != before + 1);
+            if self.around != (0, 0) && is_apart {
                 out.line(out.paint(out::FAINT, "--"))?;
             }
             before = Some(line.number);
             let sign = if line.matches.is_empty() { '-' } else { ':' };
             let place = out.paint(out::PLACE, &shown);
             let number = out.paint(out::GOOD, line.number);
-            out.line(format_args!("{place}{sign}{number}{sign}{}", marked(line, out)))?;
+            out.line(format_args!("{id}{place}{sign}{number}{sign}{}", marked(line, out)))?;
         }
-        std::ops::ControlFlow::Continue(())
+        ControlFlow::Continue(())
     }
 }
 
@@ -145,13 +175,22 @@ fn marked(line: &Line, out: &Out) -> String {
     text
 }
 
-fn object(path: &MemoryPath, line: &Line) -> serde_json::Value {
+/// What matches: a file, or a version of one.
+fn object(version: Option<VersionId>, path: &MemoryPath) -> Value {
+    let mut object = json!({});
+    if let Some(version) = version {
+        object["version_id"] = version.to_string().into();
+    }
+    object["path"] = path.to_string().into();
+    object
+}
+
+fn line_object(version: Option<VersionId>, path: &MemoryPath, line: &Line) -> Value {
     let matches: Vec<_> = line.matches.iter().map(|found| json!([found.start, found.end])).collect();
-    json!({
-        "path": path.to_string(),
-        "line_number": line.number,
-        "text": line.text,
-        "is_match": !matches.is_empty(),
-        "matches": matches,
-    })
+    let mut object = object(version, path);
+    object["line_number"] = line.number.into();
+    object["text"] = line.text.clone().into();
+    object["is_match"] = (!matches.is_empty()).into();
+    object["matches"] = matches.into();
+    object
 }

@@ -24,6 +24,9 @@ pub(super) fn memory(text: &str) -> Result<MemoryId, String> {
 
 fn read<T: FromStr>(text: &str, prefix: &str) -> Result<T, String> {
     text.parse().map_err(|_| match kind(text) {
+        Some(("memchg_", what)) if prefix == "memver_" && text.parse::<ChangeId>().is_ok() => {
+            format!("that is the id of {what}; `memdir log --change {text}` shows its versions")
+        }
         Some((other, what)) if other != prefix => {
             format!("that is the id of {what}; what is asked for begins with `{prefix}`")
         }
@@ -47,7 +50,7 @@ mod tests {
         assert!(memory(&format!("mem_{id}")).is_ok());
         assert_eq!(
             version(&format!("memchg_{id}")).unwrap_err(),
-            "that is the id of a change; what is asked for begins with `memver_`"
+            format!("that is the id of a change; `memdir log --change memchg_{id}` shows its versions")
         );
         assert_eq!(
             memory(&format!("memver_{id}")).unwrap_err(),

@@ -1,7 +1,8 @@
 //! `memdir import`: files from an archive or a directory.
 
 use std::fs::File;
-use std::io::{self, Seek, Write};
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::FileTypeExt as _;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::json;
@@ -12,13 +13,14 @@ use super::pipe;
 use super::place::{Common, Missing};
 use super::when;
 use super::words::many;
+use crate::error::Error;
 use crate::home::{ImportError, Imported, Limits, import_archive, import_directory};
 use crate::path;
 use crate::store::Others;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// A tar archive, a directory, or `-` for an archive on standard input
+    /// A tar archive, a directory, or `-` for an archive on standard input; the history of an export is passed over
     #[arg(value_name = "FILE|DIR")]
     source: Utf8PathBuf,
     /// Put the files below this directory [default: all memories]
@@ -54,6 +56,10 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
         opened.store = opened.store.with_reason(reason);
     }
     let into = opened.path_or_root(args.into.as_deref())?;
+    // Of what is read-only only a part may be below it: each file is asked for.
+    if let Err(hidden @ Error::Hidden { .. }) = opened.store.admit(&into) {
+        return Err(hidden.into());
+    }
     let others = if args.overwrite { Others::Overwrite } else { Others::Keep };
     let done = match source {
         Source::Directory => {
@@ -79,9 +85,14 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
         return Ok(0);
     }
     out.flush();
-    let memories = many(done.conflicts.len() as u64, "place");
-    Fault::failed(format!("{memories} held something else already, and stayed as they were"))
-        .hint("--overwrite replaces them; they stay in the history")
+    let places = done.conflicts.len() as u64;
+    let places = format!("{} {}", many(places, "place"), if places == 1 { "holds" } else { "hold" });
+    Fault::failed(format!("{places} something else, and nothing was changed there"))
+        .hint(if args.overwrite {
+            "no file is in the way there, but a directory, a link, or a file where a directory would be: move it away"
+        } else {
+            "--overwrite replaces files; they stay in the history"
+        })
         .report();
     Ok(FAILED)
 }
@@ -89,24 +100,36 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
 fn open(source: &Utf8Path, limits: &Limits) -> Result<Source, Fault> {
     let failed = |error: io::Error| Fault::failed(format!("cannot read `{source}`: {error}"));
     if source == "-" {
-        return spool(limits).map(Source::Archive);
+        return spool(limits, &mut pipe::hear).map(Source::Archive);
     }
     // The person's own path, links and all: memories are not reached by it.
     #[allow(clippy::disallowed_methods, reason = "it is no memory")]
-    let file = File::open(source).map_err(failed)?;
-    Ok(if file.metadata().map_err(failed)?.is_dir() { Source::Directory } else { Source::Archive(file) })
+    let mut file = File::open(source).map_err(failed)?;
+    let kind = file.metadata().map_err(failed)?.file_type();
+    Ok(if kind.is_dir() {
+        Source::Directory
+    } else if kind.is_fifo() {
+        let hear = &mut |piece: &mut Vec<u8>| (&mut file).take(PIECE).read_to_end(piece).map_err(failed);
+        Source::Archive(spool(limits, hear)?)
+    } else {
+        Source::Archive(file)
+    })
 }
 
-/// Keeps standard input in a file without a name, since an archive is read twice.
-fn spool(limits: &Limits) -> Result<File, Fault> {
+/// Bytes of a pipe that are read at once.
+const PIECE: u64 = 64 << 10;
+
+/// Keeps what comes through a pipe in a file without a name, since an archive is read twice. `hear` appends what comes
+/// next; 0 bytes: it has ended.
+fn spool(limits: &Limits, hear: &mut dyn FnMut(&mut Vec<u8>) -> Result<usize, Fault>) -> Result<File, Fault> {
     // Headers with long names, and the end.
     let most = limits.bytes.saturating_add(limits.files.saturating_mul(4096)).saturating_add(1 << 20);
     let failed =
-        |error: io::Error| Fault::failed(format!("cannot keep standard input in a temporary file: {error}"));
+        |error: io::Error| Fault::failed(format!("cannot keep the archive in a temporary file: {error}"));
     let mut file = tempfile::tempfile().map_err(failed)?;
     let mut piece = Vec::new();
     let mut bytes = 0u64;
-    while pipe::hear(&mut piece)? > 0 {
+    while hear(&mut piece)? > 0 {
         bytes += piece.len() as u64;
         if bytes > most {
             return Err(refused(ImportError::TooMuch { what: "bytes", limit: limits.bytes }, ""));

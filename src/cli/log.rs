@@ -9,11 +9,17 @@ use super::fault::{self, Fault};
 use super::out::{self, Out};
 use super::place::{Common, Missing};
 use super::words::who;
-use super::{ids, when};
+use super::{ids, when, words};
+use crate::error::Error;
 use crate::id::{ChangeId, MemoryId, VersionId};
 use crate::path::{self, MemoryPath};
+use crate::store::History;
+use crate::text::Bytes;
 use crate::text::human_size;
 use crate::version::{ActorFilter, Log, Operation, Version};
+
+/// Lines around each change.
+const CONTEXT: usize = 3;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -22,6 +28,9 @@ pub(super) struct Args {
     /// Show at most N versions
     #[arg(short = 'n', long, value_name = "N")]
     number: Option<u64>,
+    /// Show what each version changed, too
+    #[arg(short = 'p', long, conflicts_with = "json")]
+    patch: bool,
     /// Only what they did: `agents`, `users`, `outside`, or a name
     #[arg(long, value_name = "WHO", value_parser = actor)]
     actor: Option<ActorFilter>,
@@ -62,6 +71,8 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
         after: args.after,
     };
     let history = opened.store.history()?;
+    // What each version changed is asked beside the running query.
+    let beside = opened.store.history()?;
     let mut left = args.number.unwrap_or(u64::MAX);
     let mut change = None;
     if left > 0 {
@@ -71,13 +82,15 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
                 out.json(&version)
             } else {
                 let is_new = change.replace(version.change_id) != Some(version.change_id);
-                say(&version, is_new, out)
+                let flow = say(&version, is_new, out);
+                if args.patch && flow.is_continue() { patch(&beside, &version, out)? } else { flow }
             };
             Ok(if left == 0 { ControlFlow::Break(()) } else { flow })
         })?;
     }
-    if change.is_none() && !args.common.json {
-        fault::complain("Nothing in the history.");
+    if change.is_none() && !args.common.json && args.number != Some(0) {
+        let all = log == Log::default();
+        fault::complain(if all { "Nothing in the history." } else { "Nothing in the history matches." });
     }
     opened.warn();
     Ok(0)
@@ -89,27 +102,51 @@ fn say(version: &Version, is_new: bool, out: &mut Out) -> ControlFlow<()> {
     if flow.is_break() {
         return flow;
     }
-    let style = match version.operation {
-        Operation::Created => out::GOOD,
-        Operation::Modified => anstyle::Style::new(),
-        Operation::Deleted => out::BAD,
-    };
-    let operation = out.paint(style, version.operation.as_str());
+    let did = out.paint(words::style(version.operation), words::did(version));
     let size = version.content_size_bytes.map_or_else(|| "-".to_owned(), human_size);
     let place = match (&version.path, &version.redacted) {
-        (Some(path), _) => moved(version, path),
+        (Some(path), _) => words::place(version, path),
         (None, Some(redacted)) => {
             format!("(redacted {} by {})", when::local(&redacted.at), who(&redacted.by))
         }
         (None, None) => "(redacted)".to_owned(),
     };
-    let mut flow = out.line(format_args!("  {}  {operation:<8}  {size:>8}  {place}", version.id));
+    let mut flow = out.line(format_args!("  {}  {did:<8}  {size:>8}  {place}", version.id));
     for warning in &version.warnings {
         if flow.is_continue() {
             flow = out.line(format_args!("      {}", out.paint(out::ODD, warning)));
         }
     }
     flow
+}
+
+/// Says what a version changed.
+fn patch(history: &History, version: &Version, out: &mut Out) -> crate::error::Result<ControlFlow<()>> {
+    let mut before = None;
+    let log = Log { memory: Some(version.memory_id), after: Some(version.id), ..Log::default() };
+    history.versions(&log, &mut |version| {
+        before = Some(version);
+        Ok(ControlFlow::Break(()))
+    })?;
+    let (Some(old), Some(new)) = (content(history, before.as_ref())?, content(history, Some(version))?)
+    else {
+        return Ok(out.line("    what was in it is not in the history"));
+    };
+    Ok(match (str::from_utf8(&old), str::from_utf8(&new)) {
+        (Ok(old), Ok(new)) => out.hunks(old, new, CONTEXT, "    "),
+        _ => out.line("    no text"),
+    })
+}
+
+/// What a memory held; `None` when nobody knows any more.
+fn content(history: &History, version: Option<&Version>) -> crate::error::Result<Option<Bytes>> {
+    match version {
+        Some(version) if version.operation != Operation::Deleted => match history.content(version.id) {
+            Err(Error::NoContent { .. }) => Ok(None),
+            content => content.map(Some),
+        },
+        _ => Ok(Some(Bytes::default())),
+    }
 }
 
 fn heading(version: &Version, out: &mut Out) -> ControlFlow<()> {
@@ -121,20 +158,11 @@ fn heading(version: &Version, out: &mut Out) -> ControlFlow<()> {
     out.line(format_args!("{id}  {}  {}{reason}", when::local(&version.created_at), who(&version.created_by)))
 }
 
-/// The path, and before it the one that the memory had before, if that was another.
-fn moved(version: &Version, path: &MemoryPath) -> String {
-    let shown = |path: &MemoryPath| path::escape(&path.to_string()).into_owned();
-    match &version.moved_from {
-        Some(before) => format!("{} → {}", shown(before), shown(path)),
-        None => shown(path),
-    }
-}
-
 fn actor(text: &str) -> Result<ActorFilter, &'static str> {
     Ok(match text {
         "" => return Err("it is empty"),
-        "agents" => ActorFilter::Agents,
-        "users" => ActorFilter::Users,
+        "agents" | "agent" => ActorFilter::Agents,
+        "users" | "user" => ActorFilter::Users,
         "outside" => ActorFilter::Outside,
         name => ActorFilter::Named(name.to_owned()),
     })

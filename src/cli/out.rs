@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::fault::Fault;
 use super::pipe::{self, Reader};
 use crate::path;
+use crate::text::unified;
 
 /// The first screen is not held back.
 const FIRST_BYTES: usize = 4 << 10;
@@ -81,6 +82,22 @@ impl Out {
     pub(super) fn json(&mut self, value: &impl Serialize) -> ControlFlow<()> {
         let line = serde_json::to_string(value).expect("what is shown has text keys and no failing parts");
         self.line(line)
+    }
+
+    /// Says the unified diff of two texts, each line behind `margin`.
+    pub(super) fn hunks(&mut self, old: &str, new: &str, context: usize, margin: &str) -> ControlFlow<()> {
+        for line in unified(old, new, context).split_inclusive('\n') {
+            let line = line.strip_suffix('\n').unwrap_or(line);
+            let style = match line.as_bytes().first() {
+                Some(b'+') => GOOD,
+                Some(b'-') => BAD,
+                Some(b'@') => PLACE,
+                _ => Style::new(),
+            };
+            let shown = self.shown(line);
+            self.line(format_args!("{margin}{}", self.paint(style, shown)))?;
+        }
+        ControlFlow::Continue(())
     }
 
     /// Writes what is held back.

@@ -3,6 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use super::fault::Fault;
+use super::place::quoted;
 use crate::error::Error;
 use crate::path::MemoryPath;
 use crate::store::Look;
@@ -72,7 +73,7 @@ pub(super) fn no_file(path: &MemoryPath, look: Look) -> Fault {
     let path = path.clone();
     match look {
         Look::Directory => Fault::failed(format!("`{path}` is a directory"))
-            .hint(format!("`memdir tree {path}` shows what is in it")),
+            .hint(format!("`memdir tree {}` shows what is in it", quoted(&path.to_string()))),
         Look::Missing | Look::File { .. } => Error::Missing { path }.into(),
         Look::BelowFile(file) => Error::BelowFile { path, file }.into(),
         Look::Link | Look::BelowLink => Error::Link { path }.into(),

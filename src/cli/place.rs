@@ -1,7 +1,9 @@
 //! Which store a command is about.
 
+use std::cell::RefCell;
 use std::env;
-use std::io::{IsTerminal, stderr};
+use std::io::{ErrorKind, IsTerminal, stderr};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -9,6 +11,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::fault::{Fault, complain};
 use super::paths::{Whereabouts, flat};
 use super::variable;
+use crate::error::Error;
 use crate::path::MemoryPath;
 use crate::store::{Actor, Store, Warned};
 
@@ -37,6 +40,8 @@ pub(super) struct Opened {
     /// What names the store in a command that the person is told to run: nothing, or options with a space before them.
     pub(super) options: String,
     here: PathBuf,
+    /// What was told already, so that it is told once.
+    told: RefCell<Option<Fault>>,
 }
 
 /// Whether a missing store is made.
@@ -88,7 +93,7 @@ impl Common {
 impl Place {
     /// The base directory of the store, `MEMDIR_DIR` being `variable`.
     pub(super) fn base(&self, variable: Option<String>) -> Result<Utf8PathBuf, Fault> {
-        outside_of_memories(self.named(variable).unwrap_or_else(|| DEFAULT.into()))
+        fit(self.named(variable).unwrap_or_else(|| DEFAULT.into()))
     }
 
     fn named(&self, variable: Option<String>) -> Option<Utf8PathBuf> {
@@ -100,9 +105,9 @@ impl Place {
     }
 
     fn open_at(&self, base: Utf8PathBuf, here: PathBuf, missing: Missing) -> Result<Opened, Fault> {
-        let base = outside_of_memories(base)?;
+        let base = fit(base)?;
         let builder = Store::builder(&base).actor(Actor::User(login())).create(missing == Missing::Make);
-        Ok(Opened { store: builder.open()?, options: self.options(), base, here })
+        Ok(Opened { store: builder.open()?, options: self.options(), base, here, told: RefCell::default() })
     }
 
     /// The options as they were given.
@@ -145,7 +150,7 @@ impl Opened {
             Ok(None) => {
                 complain("Too many files to look at each: `memdir check` takes in what others did to them.");
             }
-            Err(error) => Fault::from(error).and("what others did to the files may be missing here").warn(),
+            Err(error) => self.warn_of(error, "what others did to the files may be missing here"),
         }
     }
 
@@ -157,17 +162,35 @@ impl Opened {
     /// Refuses to write something that is no memory among the memories, or into the machine's room.
     pub(super) fn refuse_inside(&self, file: &Utf8Path) -> Result<(), Fault> {
         let (base, place) = (self.absolute(), flat(&self.here.join(file)));
-        let is_inside = ["memories", ROOM].iter().any(|part| place.starts_with(base.join(part)));
+        let real = |path: &Path| {
+            #[allow(
+                clippy::disallowed_methods,
+                reason = "it only finds out where the person's own file would lie"
+            )]
+            path.canonicalize().unwrap_or_else(|_| path.to_owned())
+        };
+        // A name may lead there by a link, too.
+        let place = place.parent().map(real).unwrap_or_default();
+        let is_inside = ["memories", ROOM].iter().any(|part| place.starts_with(real(&base.join(part))));
         if !is_inside {
             return Ok(());
         }
         Err(Fault::usage(format!("`{file}` is inside of the store")).hint("write it somewhere else"))
     }
 
+    /// Tells why the work goes on with less, and what that means.
+    pub(super) fn warn_of(&self, error: Error, meaning: &str) {
+        let fault = Fault::from(error);
+        self.told.replace(Some(fault.clone()));
+        fault.and(meaning).warn();
+    }
+
     /// Tells what went wrong beside the work.
     pub(super) fn warn(&self) {
-        if let Some(warning) = self.store.take_warning() {
-            Fault::from(warning).warn();
+        if let Some(warning) = self.store.take_warning().map(Fault::from)
+            && self.told.replace(Some(warning.clone())).as_ref() != Some(&warning)
+        {
+            warning.warn();
         }
         for Warned { path, warning, .. } in self.store.take_warned() {
             complain(&format!("warning: {path}: {warning}"));
@@ -181,16 +204,38 @@ fn here() -> Result<PathBuf, Fault> {
     env::current_dir().map_err(|error| Fault::failed(format!("cannot tell the working directory: {error}")))
 }
 
-/// The nearest directory at or above `here` that holds a store, as it is named from there.
+/// The nearest directory at or above `here` that holds a store of this user's, as it is named from there. One that
+/// somebody else laid out, in `/tmp` perhaps, must be named to be used.
 fn nearest(here: &Path) -> Option<Utf8PathBuf> {
-    let up = here.ancestors().position(|dir| dir.join(ROOM).is_dir())?;
+    let me = rustix::process::geteuid();
+    let is_mine = |dir: &Path| {
+        dir.join(ROOM)
+            .symlink_metadata()
+            .is_ok_and(|room| room.is_dir() && (me.is_root() || room.uid() == me.as_raw()))
+    };
+    let up = here.ancestors().position(is_mine)?;
     Some(if up == 0 { ".".into() } else { vec![".."; up].join("/").into() })
 }
+
+/// Where a machine keeps the names of its users.
+const USERS: &str = "/etc/passwd";
 
 /// The login name of whoever runs the command, else the number of the user.
 fn login() -> String {
     let name = |variable_name: &str| variable(variable_name).ok().flatten();
-    name("USER").or_else(|| name("LOGNAME")).unwrap_or_else(|| rustix::process::getuid().as_raw().to_string())
+    name("USER").or_else(|| name("LOGNAME")).unwrap_or_else(|| {
+        let uid = rustix::process::getuid().as_raw();
+        #[allow(clippy::disallowed_methods, reason = "it is no file of a store")]
+        let users = std::fs::read(USERS).unwrap_or_default();
+        name_of(uid, &String::from_utf8_lossy(&users)).unwrap_or_else(|| format!("uid {uid}"))
+    })
+}
+
+/// The name of a user in the text of `/etc/passwd`.
+fn name_of(uid: u32, users: &str) -> Option<String> {
+    let is_of = |line: &&str| line.split(':').nth(2).is_some_and(|number| number.parse() == Ok(uid));
+    let name = users.lines().find(is_of)?.split(':').next()?;
+    (!name.is_empty()).then(|| name.to_owned())
 }
 
 /// A value as a shell takes it for one word.
@@ -203,20 +248,41 @@ pub(super) fn quoted(value: &str) -> String {
     }
 }
 
-/// Refuses the inside of a store, and names the right directory.
-fn outside_of_memories(base: Utf8PathBuf) -> Result<Utf8PathBuf, Fault> {
+/// Refuses what is no directory and the inside of a store, and names the right one.
+fn fit(base: Utf8PathBuf) -> Result<Utf8PathBuf, Fault> {
+    #[allow(clippy::disallowed_methods, reason = "it only finds out what to say")]
+    let seen = base.as_std_path().metadata();
+    match seen {
+        Ok(seen) if !seen.is_dir() => {
+            return Err(Fault::usage(format!("`{base}` is no directory"))
+                .hint("a store is a directory, with `memories` in it"));
+        }
+        Err(error) if error.kind() == ErrorKind::NotADirectory => {
+            return Err(Fault::usage(format!("`{base}` leads through something that is no directory")));
+        }
+        _ => {}
+    }
     match store_around(&base) {
         Some(right) => Err(Fault::usage(format!("`{base}` is the inside of a store"))
-            .hint(format!("the store is `{right}`: --dir {right}"))),
+            .hint(format!("the store is `{right}`: --dir {}", quoted(right.as_str())))),
         None => Ok(base),
     }
 }
 
-/// The store whose `memories` this directory is.
+/// The store whose `memories` this directory is, as it is named from here.
 fn store_around(dir: &Utf8Path) -> Option<Utf8PathBuf> {
-    let dir = camino::absolute_utf8(dir).ok()?;
-    let base = dir.parent().filter(|_| dir.file_name() == Some("memories"))?;
-    base.join(".memdir").is_dir().then(|| base.to_owned())
+    let absolute = flat(camino::absolute_utf8(dir).ok()?.as_std_path());
+    let base = absolute.parent().filter(|_| absolute.file_name().is_some_and(|name| name == "memories"))?;
+    if !base.join(ROOM).is_dir() {
+        return None;
+    }
+    let parent = dir.parent().filter(|_| dir.file_name() == Some("memories"));
+    Some(match parent {
+        Some(parent) if parent.as_str().is_empty() => ".".into(),
+        Some(parent) => parent.to_owned(),
+        None if dir == "." => "..".into(),
+        None => dir.join(".."),
+    })
 }
 
 fn directory(text: &str) -> Result<Utf8PathBuf, &'static str> {
@@ -282,6 +348,14 @@ mod tests {
         assert_eq!(place(Some("my memory"), None).options(), " --dir 'my memory'");
         assert_eq!(place(Some("it's"), None).options(), r" --dir 'it'\''s'");
         assert_eq!(place(None, Some(("h", "s"))).options(), " --home h --store s");
+    }
+
+    #[test]
+    fn a_user_is_named_as_the_machine_names_them() {
+        let users = "root:x:0:0:root:/root:/bin/sh\n# 7:x:7\nmara:x:1000:1000:Mara,,,:/home/mara:/bin/sh\n:x:8:8::/:\nbroken\n";
+        for (uid, name) in [(0, Some("root")), (1000, Some("mara")), (100, None), (8, None)] {
+            assert_eq!(name_of(uid, users).as_deref(), name, "{uid}");
+        }
     }
 
     #[test]

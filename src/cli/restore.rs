@@ -13,7 +13,7 @@ use super::{ids, when};
 use crate::id::{ChangeId, VersionId};
 use crate::path;
 use crate::path::MemoryPath;
-use crate::store::{Others, Restoration, Restore, Restored};
+use crate::store::{Others, Restoration, Restore, Restored, Unmerged};
 
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("state").required(true))]
@@ -26,7 +26,7 @@ pub(super) struct Args {
     /// Put back what was there before this time; what was made later is removed
     #[arg(long, value_name = "TIME", value_parser = when::moment, group = "state")]
     before: Option<DateTime<Utc>>,
-    /// Undo all that this change did
+    /// Undo what this change did; what came after it stays
     #[arg(long, value_name = "CHANGE", value_parser = ids::change, group = "state", conflicts_with = "path")]
     change: Option<ChangeId>,
     /// Replace other memories that are in the way; they stay in the history
@@ -69,25 +69,27 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
     if args.common.json {
         _ = out.json(&object(&done, args.dry_run));
     } else {
-        tell(&opened, &done, args.dry_run, out);
+        tell(&opened, &done, args, out);
     }
     Ok(0)
 }
 
-fn tell(opened: &Opened, done: &Restoration, is_preview: bool, out: &mut Out) {
+fn tell(opened: &Opened, done: &Restoration, args: &Args, out: &mut Out) {
     if done.memories.is_empty() {
-        _ = out.line("Nothing to do: it is as it was then.");
+        _ = out.line(if args.change.is_some() {
+            "Nothing to do: nothing is left of what that change did."
+        } else {
+            "Nothing to do: it is as it was then."
+        });
         return;
     }
-    let taken: HashSet<_> = done.memories.iter().filter_map(|memory| memory.to.as_ref()).collect();
+    let taken = taken(done);
     for memory in &done.memories {
-        let is_replaced =
-            memory.to.is_none() && memory.from.as_ref().is_some_and(|from| taken.contains(from));
-        if line(memory, is_replaced, out).is_break() {
+        if line(memory, Action::of(memory, &taken), out).is_break() {
             return;
         }
     }
-    if is_preview {
+    if args.dry_run {
         _ = out.line("Nothing was changed yet: that is what would be done.");
     } else if let Some(change) = done.change_id {
         let id = out.paint(out::ID, change);
@@ -98,34 +100,79 @@ fn tell(opened: &Opened, done: &Restoration, is_preview: bool, out: &mut Out) {
     }
 }
 
-fn line(memory: &Restored, is_replaced: bool, out: &mut Out) -> std::ops::ControlFlow<()> {
-    let shown = |path: &MemoryPath| path::escape(&path.to_string()).into_owned();
-    let (verb, style, mut place) = match (&memory.from, &memory.to) {
-        (Some(from), None) if is_replaced => ("replaced", out::BAD, shown(from)),
-        (Some(from), None) => ("removed", out::BAD, shown(from)),
-        (None, Some(to)) => ("put back", out::GOOD, shown(to)),
-        (Some(from), Some(to)) if from != to => {
-            ("moved", out::GOOD, format!("{} → {}", shown(from), shown(to)))
+/// What became of a memory, in a word.
+#[derive(Clone, Copy)]
+enum Action {
+    Restored,
+    Moved,
+    PutBack,
+    Removed,
+    /// Another one is where it was.
+    Replaced,
+}
+
+impl Action {
+    fn of(memory: &Restored, taken: &HashSet<&MemoryPath>) -> Self {
+        match (&memory.from, &memory.to) {
+            (Some(from), None) if taken.contains(from) => Self::Replaced,
+            (_, None) => Self::Removed,
+            (None, Some(_)) => Self::PutBack,
+            (Some(from), Some(to)) if from != to => Self::Moved,
+            _ => Self::Restored,
         }
-        (_, to) => ("restored", out::GOOD, to.as_ref().map_or_else(String::new, shown)),
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Restored => "restored",
+            Self::Moved => "moved",
+            Self::PutBack => "put_back",
+            Self::Removed => "removed",
+            Self::Replaced => "replaced",
+        }
+    }
+}
+
+/// Where memories are now that the restore put there.
+fn taken(done: &Restoration) -> HashSet<&MemoryPath> {
+    done.memories.iter().filter_map(|memory| memory.to.as_ref()).collect()
+}
+
+fn line(memory: &Restored, action: Action, out: &mut Out) -> std::ops::ControlFlow<()> {
+    let shown = |path: &MemoryPath| path::escape(&path.to_string()).into_owned();
+    let mut place = match (&memory.from, &memory.to) {
+        (Some(from), Some(to)) if from != to => format!("{} → {}", shown(from), shown(to)),
+        (from, to) => to.as_ref().or(from.as_ref()).map_or_else(String::new, shown),
     };
     if let Some(version) = memory.version {
         place = format!("{place}  {}", out.paint(out::ID, version));
     }
-    let undone = match memory.undone {
-        0 => String::new(),
-        undone => format!("  ({} undone)", many(undone, "later version")),
+    let why = match memory.unmerged {
+        None => "",
+        Some(Unmerged::SameLines) => ": they changed the same lines",
+        Some(Unmerged::NotText) => ": it is not text, or too large to be merged",
     };
-    out.line(format_args!("{:<8}  {place}{undone}", out.paint(style, verb)))
+    let (is_kept, style) = (memory.kept > 0, if memory.to.is_some() { out::GOOD } else { out::BAD });
+    let others = match memory.undone {
+        _ if is_kept && memory.kept == 1 => "  (its later version stays)".to_owned(),
+        _ if is_kept => format!("  (its {} stay)", many(memory.kept, "later version")),
+        0 => String::new(),
+        undone => format!("  ({} undone{why})", many(undone, "later version")),
+    };
+    let word = action.word().replace('_', " ");
+    out.line(format_args!("{:<8}  {place}{others}", out.paint(style, word)))
 }
 
 fn object(done: &Restoration, is_preview: bool) -> Value {
+    let taken = taken(done);
     let memory = |memory: &Restored| {
         json!({
+            "action": Action::of(memory, &taken).word(),
             "from": memory.from.as_ref().map(ToString::to_string),
             "to": memory.to.as_ref().map(ToString::to_string),
             "version_id": memory.version.map(|id| id.to_string()),
             "undone": memory.undone,
+            "kept": memory.kept,
         })
     };
     json!({

@@ -77,7 +77,7 @@ fn search(base: &Path, traces: &[Vec<u8>]) -> io::Result<Searched> {
             let name = place.as_os_str().as_encoded_bytes();
             let mut is_found = entry.depth() > 0 && finders.iter().any(|finder| finder.find(name).is_some());
             if entry.file_type().is_file() {
-                let read = is_within(entry.path(), &finders, overlap)?;
+                let Some(read) = is_within(entry.path(), &finders, overlap)? else { continue };
                 searched.files += 1;
                 searched.bytes += read.bytes;
                 is_found |= read.is_found;
@@ -95,16 +95,20 @@ struct Looked {
     is_found: bool,
 }
 
-/// Whether one of the traces is in a file. Pieces overlap, so that none is missed where two of them meet.
-fn is_within(path: &Path, finders: &[Finder<'_>], overlap: usize) -> io::Result<Looked> {
-    let mut file = File::open(path)?;
+/// Whether one of the traces is in a file; `None` where it went since it was listed. Pieces overlap, so that none is
+/// missed where two of them meet.
+fn is_within(path: &Path, finders: &[Finder<'_>], overlap: usize) -> io::Result<Option<Looked>> {
+    let mut file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        file => file?,
+    };
     let mut looked = Looked { bytes: 0, is_found: false };
     let mut window = Vec::with_capacity(PIECE + overlap);
     loop {
         let kept = window.len();
         let read = (&mut file).take(PIECE as u64).read_to_end(&mut window)?;
         if read == 0 {
-            return Ok(looked);
+            return Ok(Some(looked));
         }
         looked.bytes += read as u64;
         looked.is_found = looked.is_found || finders.iter().any(|finder| finder.find(&window).is_some());
@@ -133,6 +137,14 @@ mod tests {
         let searched = search(base, &traces).unwrap();
         assert_eq!(searched.found, ["memories/canary-cage", ".memdir/journal.db", ".memdir/staging/1"]);
         assert_eq!((searched.files, searched.bytes), (3, across.len() as u64 + 4 + 7));
+    }
+
+    /// Who uses the store anew takes files away between their listing and their opening.
+    #[test]
+    fn a_file_that_goes_meanwhile_is_not_searched() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(is_within(&dir.path().join("gone"), &[], 0).unwrap().is_none());
+        assert!(is_within(dir.path(), &[], 0).is_err(), "what cannot be read is not passed over");
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
     let history = match opened.store.history() {
         Ok(history) => Some(history),
         Err(error) => {
-            Fault::from(error).and("the files are shown without their history").warn();
+            opened.warn_of(error, "the files are shown without their history");
             None
         }
     };
@@ -151,14 +151,16 @@ impl Context {
         };
         // Another size than that of the last version: somebody wrote it who is not memdir, and nobody has looked since.
         let head = head.filter(|head| head.content_size_bytes == Some(size));
-        if self.json {
-            return Ok(out.json(&file_object(path, size, head.as_ref())));
-        }
-        let (age, who) = match &head {
-            Some(head) => (when::age(&head.created_at, &self.now), who(&head.created_by)),
-            None if self.history.is_some() => ("-".to_owned(), "outside".to_owned()),
-            None => ("-".to_owned(), "-".to_owned()),
+        let by = match &head {
+            Some(head) => Some(&head.created_by),
+            None => self.history.is_some().then_some(&Actor::Outside),
         };
+        if self.json {
+            return Ok(out.json(&file_object(path, size, head.as_ref(), by)));
+        }
+        let unknown = || "-".to_owned();
+        let age = head.as_ref().map_or_else(unknown, |head| when::age(&head.created_at, &self.now));
+        let who = by.map_or_else(unknown, who);
         let columns = format!("{:>8}  {age:>4}  {:<WHO$}", human_size(size), cut(&who));
         let indent = " ".repeat(level * INDENT);
         Ok(out.line(format_args!("{}  {indent}{}", out.paint(out::FAINT, columns), path::escape_name(name))))
@@ -194,7 +196,7 @@ impl Context {
     }
 }
 
-fn file_object(path: &MemoryPath, size: u64, head: Option<&Version>) -> Value {
+fn file_object(path: &MemoryPath, size: u64, head: Option<&Version>, by: Option<&Actor>) -> Value {
     json!({
         "type": "file",
         "path": path.to_string(),
@@ -202,7 +204,7 @@ fn file_object(path: &MemoryPath, size: u64, head: Option<&Version>) -> Value {
         "memory_id": head.map(|head| head.memory_id.to_string()),
         "version_id": head.map(|head| head.id.to_string()),
         "changed_at": head.map(|head| rfc3339(&head.created_at)),
-        "changed_by": head.map_or(&Actor::Outside, |head| &head.created_by),
+        "changed_by": by,
     })
 }
 

@@ -6,7 +6,7 @@ use chrono::{
     DateTime, Days, Local, MappedLocalTime, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone, Utc,
 };
 
-use crate::version::rfc3339;
+use crate::text::read_size;
 
 /// What can be written, for whoever wrote something else.
 const FORMS: &str = "write `2026-11-30`, `2026-11-30 10:00`, `2026-11-30T10:00:00Z`, `today`, `yesterday 14:30`, `now`, \
@@ -20,9 +20,6 @@ const UNITS: &[(&[&str], i64)] = &[
     (&["d", "day", "days"], 86_400),
     (&["w", "week", "weeks"], 7 * 86_400),
 ];
-
-/// Units of a size, in bytes.
-const SIZES: &[(&str, u64)] = &[("", 1), ("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
 
 /// When and where a text is read.
 struct Clock<'a> {
@@ -60,12 +57,7 @@ pub(super) fn span(text: &str) -> Result<Duration, String> {
 
 /// Reads a size: `1GiB`.
 pub(super) fn size(text: &str) -> Result<u64, String> {
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let factor = SIZES.iter().find(|(name, _)| *name == unit.trim_start()).map(|(_, factor)| *factor);
-    let bytes =
-        number.parse::<u64>().ok().zip(factor).and_then(|(number, factor)| number.checked_mul(factor));
-    bytes.ok_or_else(|| "write a number of bytes, or `512KiB`, `20MiB`, `1GiB`".to_owned())
+    read_size(text).ok_or_else(|| "write a number of bytes, or `512KiB`, `20MiB`, `1GiB`".to_owned())
 }
 
 fn seconds(text: &str) -> Option<i64> {
@@ -108,11 +100,14 @@ impl Clock<'_> {
     fn resolve(&self, text: &str, naive: NaiveDateTime) -> Result<DateTime<Utc>, String> {
         match (self.local)(naive) {
             MappedLocalTime::Single(time) => Ok(time),
-            MappedLocalTime::Ambiguous(first, second) => Err(format!(
-                "it is ambiguous: the clocks were set back, and {text} came twice; write `{}` or `{}`",
-                rfc3339(&first),
-                rfc3339(&second)
-            )),
+            MappedLocalTime::Ambiguous(one, other) => {
+                // Which of them comes first depends on the zone.
+                let [first, second] =
+                    [one.min(other), one.max(other)].map(|time| time.format("%Y-%m-%dT%H:%M:%SZ"));
+                Err(format!(
+                    "it is ambiguous: the clocks were set back, and {text} came twice; write `{first}` or `{second}`"
+                ))
+            }
             MappedLocalTime::None => Err(format!(
                 "there is no such time: the clocks were set forward past {text}; write a time with its offset, such as `{}Z`",
                 naive.format("%Y-%m-%dT%H:%M:%S")
@@ -252,7 +247,8 @@ mod tests {
             }
             t if t < at("2026-03-29 03:00") => MappedLocalTime::None,
             t if t < at("2026-10-25 02:00") => MappedLocalTime::Single(summer),
-            _ => MappedLocalTime::Ambiguous(summer, standard),
+            // As the zones of the system answer it.
+            _ => MappedLocalTime::Ambiguous(standard, summer),
         }
     }
 
@@ -267,7 +263,7 @@ mod tests {
         assert_eq!(
             clock.read("2026-10-25 02:30").unwrap_err(),
             "it is ambiguous: the clocks were set back, and 2026-10-25 02:30 came twice; \
-             write `2026-10-25T00:30:00.000000Z` or `2026-10-25T01:30:00.000000Z`"
+             write `2026-10-25T00:30:00Z` or `2026-10-25T01:30:00Z`"
         );
         assert_eq!(clock.read("2026-10-25T00:30:00Z"), Ok(utc("2026-10-25T00:30:00Z")));
     }

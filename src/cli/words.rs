@@ -1,8 +1,9 @@
 //! Words that several commands share.
 
-use crate::path;
+use super::out;
+use crate::path::{self, MemoryPath};
 use crate::text::counted;
-use crate::version::Actor;
+use crate::version::{Actor, Operation, Version};
 
 /// Who made a change: `agent planner`, `user mara`, `outside`.
 pub(super) fn who(actor: &Actor) -> String {
@@ -12,6 +13,29 @@ pub(super) fn who(actor: &Actor) -> String {
         Actor::User(name) => format!("user {}", path::escape(name)),
         Actor::Outside => "outside".to_owned(),
         Actor::Recovery => "recovery".to_owned(),
+    }
+}
+
+/// What a version did, in one word: a move is one, whatever else it was.
+pub(super) fn did(version: &Version) -> &'static str {
+    if version.moved_from.is_some() { "moved" } else { version.operation.as_str() }
+}
+
+/// How good or bad that looks.
+pub(super) fn style(operation: Operation) -> anstyle::Style {
+    match operation {
+        Operation::Created => out::GOOD,
+        Operation::Modified => anstyle::Style::new(),
+        Operation::Deleted => out::BAD,
+    }
+}
+
+/// Where a memory is after a version, and before that where it was, if it moved.
+pub(super) fn place(version: &Version, path: &MemoryPath) -> String {
+    let shown = |path: &MemoryPath| path::escape(&path.to_string()).into_owned();
+    match &version.moved_from {
+        Some(before) => format!("{} → {}", shown(before), shown(path)),
+        None => shown(path),
     }
 }
 

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use super::lock::{self, LOCK};
 use super::mark::Marked;
-use super::room::{JOURNAL, MEMORIES, ROOM, Room, sync_directory, syncable};
+use super::room::{JOURNAL, JOURNAL_FILES, MEMORIES, ROOM, Room, sync_directory, syncable};
 use super::sandbox::{Backend, Sandbox};
 use super::site::{self, Site};
 use super::stat::permissions;
@@ -95,6 +95,17 @@ impl Base {
     pub(crate) fn is_at(&self, device: u64, inode: u64) -> bool {
         let seen = super::stat::of(self.sandbox.base());
         seen.is_ok_and(|seen| (seen.stamp.dev, seen.stamp.ino) == (device, inode))
+    }
+
+    /// Where the journal is, for SQLite, which opens by name.
+    pub(crate) fn journal_path(&self) -> PathBuf {
+        self.path.join(ROOM).join(JOURNAL)
+    }
+
+    /// Bytes of the journal's files.
+    pub(crate) fn journal_bytes(&self) -> u64 {
+        let files = JOURNAL_FILES.map(|suffix| self.thing(&format!("{JOURNAL}{suffix}")));
+        files.iter().flatten().map(|file| file.size).sum()
     }
 
     /// Opens the machine's room, making what is missing.

@@ -3,32 +3,16 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read as _;
-use std::path::PathBuf;
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::base::Base;
-use super::room::{JOURNAL, KEPT, ROOM, Room};
+use super::room::{KEPT, ROOM, Room};
 use crate::error::{Error, Result};
 use crate::fail;
 
 impl Base {
-    /// Where the journal is, for SQLite, which opens by name.
-    pub(crate) fn journal_path(&self) -> PathBuf {
-        self.path().join(ROOM).join(JOURNAL)
-    }
-
-    /// Bytes of the journal's files.
-    pub(crate) fn journal_bytes(&self) -> u64 {
-        let sizes = ["", "-wal", "-shm"].map(|suffix| {
-            let name = format!("{ROOM}/{JOURNAL}{suffix}");
-            let stat = rustix::fs::statat(self.sandbox.base(), name, AtFlags::SYMLINK_NOFOLLOW);
-            stat.map_or(0, |stat| stat.st_size.try_into().unwrap_or(0))
-        });
-        sizes.iter().sum()
-    }
-
     /// The bytes of `kept/{id}`; `None` when there is no such file.
     pub(crate) fn kept(&self, id: &str) -> Result<Option<Vec<u8>>> {
         let failed = |e: std::io::Error| Error::read(format!("read .memdir/kept/{id}"), e);

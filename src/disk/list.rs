@@ -11,6 +11,7 @@ use unicode_normalization::UnicodeNormalization;
 use super::names::{each, open_dir};
 use super::stat::{self, Kind, Mount};
 use super::{Entry, Extent, Listing};
+use crate::path::is_passed_over;
 
 /// Levels below the viewed directory that are looked at. What lies deeper (a path has at most 20 segments, so only a
 /// person can have made it) counts as empty: each level holds a descriptor open.
@@ -30,7 +31,7 @@ pub(super) fn each_entry(
 ) -> io::Result<()> {
     let mut names: Vec<CString> = Vec::new();
     each(dir, |name, file_type| {
-        let is_shown = name.to_str().is_ok_and(|text| !text.starts_with('.') && text != "node_modules");
+        let is_shown = name.to_str().is_ok() && !is_passed_over(name.to_bytes());
         if is_shown && matches!(file_type, FileType::RegularFile | FileType::Directory | FileType::Unknown) {
             names.push(name.to_owned());
         }
@@ -60,7 +61,7 @@ fn list_level(dir: BorrowedFd<'_>, home: Mount, depth: usize, levels: usize) -> 
     let mut dirs: Vec<CString> = Vec::new();
     each(dir, |name, file_type| {
         let Ok(text) = name.to_str() else { return Ok(()) };
-        if text.starts_with('.') || text == "node_modules" {
+        if is_passed_over(text.as_bytes()) {
             return Ok(());
         }
         if matches!(file_type, FileType::RegularFile | FileType::Unknown) {

@@ -18,6 +18,8 @@ pub(super) const ROOM: &str = ".memdir";
 /// The name of the memories' root in the base directory.
 pub(super) const MEMORIES: &str = "memories";
 pub(super) const JOURNAL: &str = "journal.db";
+/// How the names of the journal's files end: the database, its log, and what its readers and writers share.
+pub(super) const JOURNAL_FILES: [&str; 3] = ["", "-wal", "-shm"];
 const STAGING: &str = "staging";
 pub(super) const KEPT: &str = "kept";
 /// Copies of memories that people edit.
@@ -69,11 +71,6 @@ impl Room {
         Ok(Self { dir, staging, kept, locks, lock_inode, path })
     }
 
-    /// Where the journal is, for SQLite, which opens by name.
-    pub(crate) fn journal_path(&self) -> PathBuf {
-        self.path.join(JOURNAL)
-    }
-
     /// The inode of the journal's file; `None` when it is missing.
     pub(crate) fn journal_inode(&self) -> Option<u64> {
         inode(&self.dir, JOURNAL)
@@ -81,7 +78,7 @@ impl Room {
 
     /// Refuses a journal that is a link or anything else but regular files: SQLite would write wherever a link leads.
     pub(crate) fn check_journal(&self) -> Result<()> {
-        for suffix in ["", "-wal", "-shm"] {
+        for suffix in JOURNAL_FILES {
             let name = format!("{JOURNAL}{suffix}");
             match rustix::fs::statat(&self.dir, &name, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile => {

@@ -112,7 +112,7 @@ impl Place {
 }
 
 /// How a file is opened: a FIFO does not hang, a terminal is not taken over, a link is not followed.
-const FILE: OFlags = OFlags::RDONLY
+pub(super) const FILE: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC)
     .union(OFlags::NONBLOCK)

@@ -12,8 +12,8 @@ use rustix::io::Errno;
 use rustix::path::Arg;
 
 use super::names::{names, open_dir};
-use super::room::Room;
-use super::sandbox::{OpenFile, Place, open_in};
+use super::room::{Room, sync_directory, sync_failed};
+use super::sandbox::{FILE, OpenFile, Place, open_in};
 use super::stat::{self, Kind, Stamp, permissions};
 use super::tree::{remove_tree, visit};
 use super::{Look, Visit};
@@ -132,14 +132,23 @@ impl Room {
         self.keep_from(self.staging.as_fd(), &name, id)
     }
 
-    /// Moves a file to `kept/{id}`, or `kept/{id}-2` and so on where another one has that name.
+    /// Moves a file to `kept/{id}`, or `kept/{id}-2` and so on where another one has that name. It is synced: nothing else
+    /// has its bytes.
     pub(crate) fn keep_from(&self, dir: BorrowedFd<'_>, name: &CStr, id: &str) -> Result<()> {
+        fail::step();
+        // One that may not be opened is kept as far as its owner has seen to it.
+        if let Ok(file) = rustix::fs::openat(dir, name, FILE, Mode::empty()) {
+            rustix::fs::fsync(file).map_err(|e| sync_failed("sync a file that is kept".into(), e))?;
+        }
         fail::step();
         // Names that are not UTF-8 can be one path in the history, and so one version.
         for target in std::iter::once(id.to_owned()).chain((2..).map(|n: u64| format!("{id}-{n}"))) {
             match move_once(dir, name, self.kept.as_fd(), &*target) {
                 Err(Errno::EXIST) => {}
-                moved => return moved.map_err(|e| Error::write("keep a file", e)),
+                moved => {
+                    moved.map_err(|e| Error::write("keep a file", e))?;
+                    return sync_directory(&self.kept, "kept");
+                }
             }
         }
         unreachable!("there are fewer files than names")

@@ -13,16 +13,14 @@ use std::path::{Path, PathBuf};
 use crate::disk::open_outside;
 use crate::error::{Error, Result};
 use crate::path::MemoryPath;
-pub use crate::store::Edited;
-use crate::store::{Found, Look, Store};
+pub use crate::store::{Edited, Settled};
+use crate::store::{Look, Original, Store};
 
 /// A private copy of a memory, for an editor.
 #[derive(Debug)]
 pub struct Draft {
     store: Store,
-    path: MemoryPath,
-    /// What was copied; `None` where nothing was.
-    base: Option<String>,
+    original: Original,
     /// The copy's own directory, for it and for what editors put beside it.
     directory: PathBuf,
     file: PathBuf,
@@ -45,29 +43,29 @@ impl Draft {
         let (Some((_, name)), path) = (path.split_last(), path.clone()) else {
             return Err(Error::Unsupported { path: path.clone() });
         };
-        let base = match store.read(&path)? {
-            Found::File(bytes) => {
-                let text = String::from_utf8(bytes.to_vec());
-                Some(text.map_err(|_| Error::NotText { path: path.clone() })?)
-            }
-            Found::Not(Look::Missing) => None,
-            Found::Not(Look::Link | Look::BelowLink) => return Err(Error::Link { path }),
-            Found::Not(Look::BelowFile(file)) => return Err(Error::BelowFile { path, file }),
-            Found::Not(_) => return Err(Error::Unsupported { path }),
+        let original = match store.original(&path)? {
+            Ok(original) => original,
+            Err(Look::Link | Look::BelowLink) => return Err(Error::Link { path }),
+            Err(Look::BelowFile(file)) => return Err(Error::BelowFile { path, file }),
+            Err(_) => return Err(Error::Unsupported { path }),
         };
-        if base.is_none() {
+        if original.text.is_none() {
             store.refuse_secret_path(&path)?;
         }
         let directory = store.edits_path()?.join(store.new_change().0.to_string());
         let file = directory.join(name);
-        let text = base.as_deref().unwrap_or_default();
+        let text = original.text.as_deref().unwrap_or_default();
         let lay_out = || {
             DirBuilder::new().mode(0o700).create(&directory)?;
             write_new(&directory.join(if name == BASE { OTHER_BASE } else { BASE }), text)?;
             write_new(&file, text)
         };
-        lay_out().map_err(|e| Error::write("copy a memory to .memdir/edits", e))?;
-        Ok(Self { store: store.clone(), path, base, directory, file })
+        if let Err(error) = lay_out() {
+            // Half a copy is nothing to come back to.
+            let _ = std::fs::remove_dir_all(&directory);
+            return Err(Error::write("copy a memory to .memdir/edits", error));
+        }
+        Ok(Self { store: store.clone(), original, directory, file })
     }
 
     /// The copy, for the editor.
@@ -81,19 +79,21 @@ impl Draft {
     /// # Errors
     /// When it cannot be read any more, or is no text.
     pub fn is_changed(&self) -> Result<bool> {
-        Ok(self.text()? != self.base.as_deref().unwrap_or_default())
+        Ok(self.text()? != self.original.text.as_deref().unwrap_or_default())
     }
 
     /// Puts the edited copy into the store, and removes it once its text is safe there.
     ///
-    /// What was written to the memory meanwhile stays in it. Where the same lines were edited, the memory is left as it
-    /// is, and the edited text becomes a version of it that is not the newest one.
+    /// It goes to the memory that was copied, wherever that is by now; where it was deleted, it lives again. What was
+    /// written to the memory meanwhile stays in it. Where the same lines were edited, the memory is left as it is, and
+    /// the edited text becomes a version of it that is not the newest one.
     ///
     /// # Errors
-    /// As [`Store::change`], and [`Error::NotText`]; the copy stays then, but for what looks like a secret in it.
-    pub fn finish(self) -> Result<Edited> {
+    /// As [`Store::change`], [`Error::NotText`], and [`Error::Taken`] when the memory was deleted and another one is where
+    /// it was; the copy stays then, but for what looks like a secret in it.
+    pub fn finish(self) -> Result<Settled> {
         let mine = self.text()?;
-        let edited = match self.store.settle(&self.path, self.base.as_deref(), &mine) {
+        let settled = match self.store.settle(&self.original, &mine) {
             Err(error @ Error::Secret { .. }) => {
                 self.leave_out(&mine)?;
                 return Err(error);
@@ -102,7 +102,7 @@ impl Draft {
         };
         // What cannot be removed now is a leftover that a check names.
         let _ = std::fs::remove_dir_all(&self.directory);
-        Ok(edited)
+        Ok(settled)
     }
 
     /// Leaves the copy where it is, for the person to come back to.
@@ -119,11 +119,20 @@ impl Draft {
         file.write_all(text.as_bytes()).map_err(failed)
     }
 
+    /// Removes the copy and what it was made of; what the editor left beside them stays, and a check names it.
+    pub fn discard(self) {
+        let name = if self.file.ends_with(BASE) { OTHER_BASE } else { BASE };
+        for file in [&self.file, &self.directory.join(name)] {
+            let _ = std::fs::remove_file(file);
+        }
+        let _ = std::fs::remove_dir(&self.directory);
+    }
+
     /// What the copy holds, as far as the memory could hold it.
     fn text(&self) -> Result<String> {
-        let path = || self.path.clone();
+        let path = || self.original.path.clone();
         let failed = |e: io::Error| Error::read("read the edited copy", e);
-        let before = self.base.as_ref().map_or(0, |base| base.len() as u64);
+        let before = self.original.text.as_ref().map_or(0, |text| text.len() as u64);
         let limit = self.store.settings().file_limit;
         let file = open_outside(&self.file).map_err(failed)?;
         let size = file.metadata().map_err(failed)?.len();

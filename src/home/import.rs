@@ -15,9 +15,9 @@ use super::archive::{HISTORY, MEMORIES};
 use crate::disk::open_outside;
 use crate::error::Error;
 use crate::id::ChangeId;
-use crate::path::MemoryPath;
+use crate::path::{MemoryPath, PathError, is_passed_over};
 use crate::store::{Others, Put, Store};
-use crate::text::Bytes;
+use crate::text::{Bytes, quote};
 
 mod tape;
 
@@ -85,7 +85,7 @@ pub enum ImportError {
     /// An entry must not be imported.
     #[error("the entry `{name}` cannot be imported: {why}")]
     Entry {
-        /// Its name, as it stands in the source.
+        /// Its name, as it stands in the source; only the beginning of a very long one.
         name: String,
         /// Why.
         why: String,
@@ -115,10 +115,9 @@ pub fn import_archive<R: Read + Seek>(
     others: Others,
     limits: &Limits,
 ) -> Result<Imported, ImportError> {
-    let unreadable = |source| ImportError::Read { name: "the archive".to_owned(), source };
-    let start = archive.stream_position().map_err(unreadable)?;
+    let start = archive.stream_position().map_err(|e| tape::unreadable(&e))?;
     import(store, into, others, limits, &mut |each| {
-        archive.seek(SeekFrom::Start(start)).map_err(unreadable)?;
+        archive.seek(SeekFrom::Start(start)).map_err(|e| tape::unreadable(&e))?;
         tape::each_entry(&mut BufReader::new(&mut archive), each)
     })
 }
@@ -202,9 +201,13 @@ fn import(
 
 const CHANGED: &str = "it changed while it was read";
 
+/// The name of an entry for a message, cut where it is very long.
 fn shown(name: &[u8]) -> String {
-    String::from_utf8_lossy(name).into_owned()
+    quote(&String::from_utf8_lossy(name)).into_owned()
 }
+
+/// A longer name, in whatever spelling, is that of no memory.
+const LONGEST: usize = 4096;
 
 /// What is there, seen once before anything is changed.
 struct Survey<'a> {
@@ -231,6 +234,10 @@ impl Survey<'_> {
         }
         let refuse = |why: &str| ImportError::Entry { name: shown(given), why: why.to_owned() };
         let name = clean(given).map_err(refuse)?;
+        // Names are held until all is seen.
+        if name.len() > LONGEST {
+            return Err(refuse(&PathError::Long.to_string()));
+        }
         let mut size = 0;
         if entry.kind == Kind::File {
             if name.is_empty() {
@@ -433,7 +440,7 @@ fn each_file(
     }
     let is_visible = |entry: &walkdir::DirEntry| {
         let name = entry.file_name().as_bytes();
-        entry.depth() == 0 || !(name.starts_with(b".") || name == b"node_modules")
+        entry.depth() == 0 || !is_passed_over(name)
     };
     let walk = WalkDir::new(directory).sort_by_file_name().into_iter().filter_entry(is_visible);
     for entry in walk {

@@ -187,10 +187,21 @@ impl Audit<'_, '_> {
                 self.link(&chain, &link, id);
             } else {
                 let missing = link.n - next;
-                self.wrong("chain", &id, format!("the {missing} versions before it are missing"));
+                let problem = match missing {
+                    1 => "the version before it is missing".to_owned(),
+                    _ => format!("the {missing} versions before it are missing"),
+                };
+                self.wrong("chain", &id, problem);
             }
             // What comes after a break is held against what stands there.
             (chain, next) = (link.chain, link.n + 1);
+        }
+        // Retention never takes the newest version.
+        for anchor in anchors {
+            let Anchor { first, last, .. } = anchor.map_err(failure(READ))?;
+            let problem =
+                format!("there is a record of removed versions ({first} to {last}) after the newest one");
+            self.wrong("chain", &DATABASE, problem);
         }
         self.found.head = Hash(chain);
         Ok(())

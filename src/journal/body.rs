@@ -1,6 +1,6 @@
 //! Bytes of versions: whole now and then, small deltas in between.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -183,6 +183,74 @@ impl Sequence {
             },
         };
         Ok(&self.last.insert((body, content)).1)
+    }
+}
+
+/// Reads bodies from the newest down, and remembers what the ones that it reads are built on: where each is built on the
+/// next, every delta is applied about once.
+#[derive(Debug, Default)]
+pub(super) struct Descent {
+    /// Contents that were met on the way to a newer one, by body.
+    met: BTreeMap<i64, Vec<u8>>,
+    /// How many bytes they have.
+    bytes: usize,
+    /// The last that was asked for: a memory that only moved has it twice.
+    last: Option<(i64, Vec<u8>)>,
+}
+
+/// As many bytes of contents are remembered.
+const MET: usize = 64 << 20;
+
+impl Descent {
+    pub(super) fn read(&mut self, db: &Connection, body: i64) -> Result<&[u8]> {
+        let content = match self.last.take() {
+            Some((last, content)) if last == body => content,
+            _ => match self.met.remove(&body) {
+                Some(content) => {
+                    self.bytes -= content.len();
+                    content
+                }
+                None => self.build(db, body)?,
+            },
+        };
+        Ok(&self.last.insert((body, content)).1)
+    }
+
+    /// The content of a body, from the nearest that is whole or remembered.
+    fn build(&mut self, db: &Connection, body: i64) -> Result<Vec<u8>> {
+        let mut deltas = Vec::new();
+        let (mut at, mut piece) = (body, Piece::of(db, body)?);
+        let mut content = loop {
+            match piece.base {
+                None => break std::mem::take(&mut piece.bytes),
+                Some(base) => {
+                    deltas.push((at, piece));
+                    if let Some(content) = self.met.get(&base) {
+                        at = base;
+                        break content.clone();
+                    }
+                    (at, piece) = (base, Piece::of(db, base)?);
+                }
+            }
+        };
+        for (next, delta) in deltas.into_iter().rev() {
+            let built = delta.on(&content)?;
+            self.remember(at, content);
+            (at, content) = (next, built);
+        }
+        Ok(content)
+    }
+
+    /// The oldest are the first to be forgotten: they are asked for last.
+    fn remember(&mut self, body: i64, content: Vec<u8>) {
+        self.bytes += content.len();
+        let replaced = self.met.insert(body, content);
+        self.bytes -= replaced.map_or(0, |content| content.len());
+        while self.bytes > MET
+            && let Some((_, content)) = self.met.pop_first()
+        {
+            self.bytes -= content.len();
+        }
     }
 }
 

@@ -86,9 +86,10 @@ impl Filter {
         let at: Value = path.as_str().to_owned().into();
         let [low, high]: [Value; 2] = [low.into(), high.into()];
         let mut sql = "(v.path = ? OR v.path >= ? AND v.path < ?
-            OR EXISTS (SELECT 1 FROM place WHERE path = ? AND memory = v.memory)"
+            OR EXISTS (SELECT 1 FROM place WHERE path = ? AND memory = v.memory)
+            OR EXISTS (SELECT 1 FROM version p WHERE p.n = v.prev AND p.path >= ? AND p.path < ?)"
             .to_owned();
-        let mut values = vec![at.clone(), low.clone(), high.clone(), at];
+        let mut values = vec![at.clone(), low.clone(), high.clone(), at, low.clone(), high.clone()];
         // Where a redacted version was, nobody knows: its memory was here.
         if is_known {
             sql.push_str(" OR v.path IS NULL)");

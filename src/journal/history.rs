@@ -12,7 +12,7 @@ use rusqlite::{
 use super::filter::{Filter, Range, VERSIONS, condition, micros, read_version};
 use super::{FOREIGN_WAIT, Journal, below, body, failure, schema};
 use crate::error::{Error, Result};
-use crate::id::{ChangeId, VersionId};
+use crate::id::{ChangeId, MemoryId, VersionId};
 use crate::path::MemoryPath;
 use crate::version::{Log, Version};
 
@@ -161,6 +161,11 @@ impl<'a> History<'a> {
         self.one_version("v.n = (SELECT head FROM memory WHERE n = ?1)", memory)
     }
 
+    /// As [`History::newest`], by the memory's id.
+    pub(crate) fn newest_of(self, memory: MemoryId) -> Result<Option<Version>> {
+        self.one_version("v.n = (SELECT head FROM memory WHERE id = ?1)", memory.0.to_bytes())
+    }
+
     /// The version of this row.
     pub(super) fn row(self, n: i64) -> Result<Option<Version>> {
         self.one_version("v.n = ?1", n)
@@ -169,6 +174,24 @@ impl<'a> History<'a> {
     /// The bytes of a version (its row); `None` when the journal does not hold them.
     pub(crate) fn content(self, version: i64) -> Result<Option<Vec<u8>>> {
         body::content(self.db, version)
+    }
+
+    /// As [`History::versions`], with the bytes of each; those whose bytes the journal does not hold are passed over.
+    pub(crate) fn contents(
+        self,
+        log: &Log,
+        mut each: impl FnMut(Version, &[u8]) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let mut query = self.prepare("SELECT body FROM version WHERE n = ?1")?;
+        let mut contents = body::Descent::default();
+        self.versions(log, &mut |version| {
+            let body: Option<i64> =
+                query.query_row(params![version.n], |row| row.get(0)).map_err(failure(READ))?;
+            match body {
+                Some(body) => each(version, contents.read(self.db, body)?),
+                None => Ok(ControlFlow::Continue(())),
+            }
+        })
     }
 
     /// Several questions are answered of one moment.

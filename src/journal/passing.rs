@@ -22,12 +22,17 @@ impl Journal {
     /// bytes are not erased.
     ///
     /// # Errors
-    /// Nothing is removed then.
-    pub(crate) fn prune_in_passing(&mut self, keep: &Keep, now: i64) -> Result<Stale> {
+    /// Nothing is removed from the journal then.
+    pub(crate) fn prune_in_passing(
+        &mut self,
+        keep: &Keep,
+        now: i64,
+        forget: impl FnOnce(&Stale) -> Result<()>,
+    ) -> Result<()> {
         let (synced, last) = (self.synced()?, self.last_change()?);
         let mut pass = Pass::read(&self.db)?;
         if !pass.is_due(keep, last, now) {
-            return Ok(Stale::default());
+            return Ok(());
         }
         let tx = self
             .db
@@ -64,11 +69,11 @@ impl Journal {
             (pass.at, pass.change) = (now, to_sql(last));
         }
         pass.write(&tx)?;
-        let stale = taker.stale;
+        forget(&taker.stale)?;
         fail::step();
         tx.commit().map_err(failure(PRUNE))?;
         fail::step();
-        Ok(stale)
+        Ok(())
     }
 }
 

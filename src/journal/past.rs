@@ -22,6 +22,10 @@ pub(crate) struct Target {
     pub(crate) then: Option<Version>,
     /// Versions of it since then.
     pub(crate) since: u64,
+    /// What the change left of it; `None` where a moment is asked about, and no change.
+    pub(crate) after: Option<Version>,
+    /// Versions of it since that.
+    pub(crate) later: u64,
 }
 
 impl History<'_> {
@@ -37,7 +41,7 @@ impl History<'_> {
         for (memory, head) in self.memories(path.as_str(), after)? {
             let Some(now) = self.row(head)? else { continue };
             let is_here = is_alive(&now) && is_at_or_below(&now, path);
-            let target = self.target(now, after)?;
+            let target = self.target(now, after, None)?;
             let was_here = match &target.then {
                 Some(Version { path: None, .. }) => self.was_at_or_below(memory, path)?,
                 Some(then) => is_at_or_below(then, path),
@@ -60,8 +64,8 @@ impl History<'_> {
         if rows.is_empty() {
             return Ok(None);
         }
-        // The first version of each memory in the change, by memory.
-        let mut first = BTreeMap::new();
+        // The first version of each memory in the change, and its last, by memory.
+        let mut ends = BTreeMap::new();
         let mut query = self
             .prepare("SELECT memory, n FROM version WHERE n > ?1 AND n <= ?2 AND change = ?3 ORDER BY n")?;
         for row in rows {
@@ -71,13 +75,13 @@ impl History<'_> {
                 .map_err(failure(READ))?;
             for version in versions {
                 let (memory, n): (i64, i64) = version.map_err(failure(READ))?;
-                first.entry(memory).or_insert(n);
+                ends.entry(memory).or_insert((n, n)).1 = n;
             }
         }
         let mut targets = Vec::new();
-        for (memory, n) in first {
+        for (memory, (first, last)) in ends {
             let Some(now) = self.newest(memory)? else { continue };
-            let target = self.target(now, n - 1)?;
+            let target = self.target(now, first - 1, Some(last))?;
             if target.differs() {
                 targets.push(target);
             }
@@ -85,14 +89,15 @@ impl History<'_> {
         Ok(Some(targets))
     }
 
-    /// A memory now, and as its newest version up to `after` was.
-    fn target(self, now: Version, after: i64) -> Result<Target> {
-        let mut since = 0;
+    /// A memory now, as its newest version up to `after` was, and as the version `last` left it.
+    fn target(self, now: Version, after: i64, last: Option<i64>) -> Result<Target> {
+        let (mut since, mut later) = (0, 0);
         let mut n = now.n;
         while n > after
             && let Some(prev) = self.prev(n)?
         {
             since += 1;
+            later += u64::from(last.is_some_and(|last| n > last));
             n = prev;
         }
         let then = match self.row(n)? {
@@ -100,7 +105,8 @@ impl History<'_> {
             None if n == 0 => None,
             None => return Err(Error::TooEarly { path: now.path.unwrap_or(MemoryPath::ROOT) }),
         };
-        Ok(Target { memory: now.memory, memory_id: now.memory_id, now, then, since })
+        let after = last.map(|last| self.row(last)).transpose()?.flatten();
+        Ok(Target { memory: now.memory, memory_id: now.memory_id, now, then, since, after, later })
     }
 
     /// Whether a memory has a path at or below `path`, at any time.

@@ -17,6 +17,9 @@ const NEWEST: u64 = 10;
 /// What a version takes beside its bytes, roughly.
 const ROW: u64 = 300;
 pub(super) const PRUNE: &str = "prune the history";
+/// Whether a row of `change` has no version any more; the newest stays in any case, so that its number does.
+const IS_EMPTY: &str = "seq < (SELECT max(seq) FROM change) AND
+    (SELECT v.change FROM version v WHERE v.n > change.versions ORDER BY v.n LIMIT 1) IS NOT seq";
 
 /// What retention took, or would take.
 #[derive(Debug, Default)]
@@ -53,11 +56,17 @@ pub(super) struct Loss {
 impl Journal {
     /// Removes the versions that `keep` does not keep. `now` are microseconds since 1970. All changes must be synced.
     ///
-    /// The bytes are gone once [`Journal::scrub`] says so.
+    /// `forget` removes what is elsewhere, before the commit: after a crash the next one finds it again. The other bytes are
+    /// gone once [`Journal::scrub`] says so.
     ///
     /// # Errors
-    /// Nothing is removed then.
-    pub(crate) fn prune(&mut self, keep: &Keep, now: i64) -> Result<Stale> {
+    /// Nothing is removed from the journal then.
+    pub(crate) fn prune(
+        &mut self,
+        keep: &Keep,
+        now: i64,
+        forget: impl FnOnce(&Stale) -> Result<()>,
+    ) -> Result<Stale> {
         if keep.is_all() {
             return Ok(Stale::default());
         }
@@ -76,15 +85,15 @@ impl Journal {
         }
         taker.finish()?;
         // Those that never had versions of their own, too.
-        let sql = "DELETE FROM change WHERE seq <= ?1 AND seq < (SELECT max(seq) FROM change) AND
-            (SELECT v.change FROM version v WHERE v.n > change.versions ORDER BY v.n LIMIT 1) IS NOT seq";
-        tx.execute(sql, params![to_sql(synced)]).map_err(failure(PRUNE))?;
+        let sql = format!("DELETE FROM change WHERE seq <= ?1 AND {IS_EMPTY}");
+        tx.execute(&sql, params![to_sql(synced)]).map_err(failure(PRUNE))?;
         tx.execute("DELETE FROM operation WHERE change NOT IN (SELECT seq FROM change)", [])
             .map_err(failure(PRUNE))?;
         if !taker.gone.is_empty() {
             scrub::demand(&tx)?;
         }
         let stale = taker.stale;
+        forget(&stale)?;
         fail::step();
         tx.commit().map_err(failure(PRUNE))?;
         fail::step();
@@ -245,10 +254,9 @@ impl<'a> Taker<'a> {
         if let Some(run) = run {
             self.anchor(run)?;
         }
+        let sql = format!("DELETE FROM change WHERE seq = ?1 AND {IS_EMPTY}");
         for &change in &self.changes {
-            let sql = "DELETE FROM change WHERE seq = ?1 AND seq < (SELECT max(seq) FROM change) AND
-                (SELECT v.change FROM version v WHERE v.n > change.versions ORDER BY v.n LIMIT 1) IS NOT seq";
-            self.execute(sql, change)?;
+            self.execute(&sql, change)?;
             self.execute(
                 "DELETE FROM operation WHERE change = ?1 AND NOT EXISTS (SELECT 1 FROM change WHERE seq = ?1)",
                 change,

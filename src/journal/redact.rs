@@ -1,17 +1,19 @@
 //! Redaction: the content and the path of a version are erased, its place in the chain stays.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 use super::commit::actor_columns;
+use super::history::READ;
 use super::release::Split;
 use super::{History, Journal, failure, scrub, to_sql};
 use crate::error::{Error, Result};
 use crate::fail;
+use crate::hash::Hash;
 use crate::id::VersionId;
 use crate::path::MemoryPath;
-use crate::version::Actor;
+use crate::version::{Actor, Version};
 
 const REDACT: &str = "redact";
 
@@ -29,15 +31,24 @@ impl Journal {
             .db
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(failure("begin to redact"))?;
-        let memories = chosen(&tx, ids)?;
+        let mut memories = chosen(&tx, ids)?;
         if memories.is_empty() {
             return Ok(());
         }
         let history = History { db: &tx };
+        // What was taken back was never there: nobody could name it to have it erased. It goes whosesoever it is, since the
+        // same text was often written again, as another memory.
         let mut withdrawn = history.withdrawn()?;
+        for rows in withdrawn.values_mut() {
+            rows.retain(|row| row.path.is_some());
+        }
+        for (&memory, rows) in &withdrawn {
+            if !rows.is_empty() {
+                memories.entry(memory).or_default();
+            }
+        }
         for (memory, erased) in memories {
             let mut split = Split::default();
-            // What was taken back was never there: nobody could name it to have it erased.
             split.go.extend(withdrawn.remove(&memory).unwrap_or_default());
             for row in history.rows(head(&tx, memory)?)? {
                 if erased.contains(&row.n) { split.go.push(row) } else { split.stay.push(row) }
@@ -66,6 +77,26 @@ impl Journal {
             "SELECT EXISTS (SELECT 1 FROM version v JOIN redaction r ON r.version = v.n WHERE v.id = ?1)";
         let mut query = self.db.prepare_cached(sql).map_err(failure(REDACT))?;
         query.query_row(params![id.0.to_bytes()], |row| row.get(0)).map_err(failure(REDACT))
+    }
+}
+
+impl History<'_> {
+    /// The versions that have one of these contents, newest first.
+    pub(crate) fn holding(self, contents: &HashSet<Hash>) -> Result<Vec<Version>> {
+        if contents.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut query =
+            self.prepare("SELECT n, sha256 FROM version WHERE sha256 IS NOT NULL ORDER BY n DESC")?;
+        let mut rows = query.query([]).map_err(failure(READ))?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next().map_err(failure(READ))? {
+            let (n, sha256) = (row.get(0).map_err(failure(READ))?, row.get(1).map_err(failure(READ))?);
+            if contents.contains(&Hash(sha256)) {
+                found.extend(self.row(n)?);
+            }
+        }
+        Ok(found)
     }
 }
 

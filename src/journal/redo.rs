@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{OptionalExtension, Row, params, params_from_iter};
 
 use super::commit::{DELETED, MADE, MOVED, RECOVERED, REMOVED, RENAMED};
-use super::{Journal, failure, from_sql, to_sql};
+use super::{Journal, STAGED_BITS, failure, from_sql, to_sql};
 use crate::error::Result;
 use crate::hash::Hash;
 use crate::id::VersionId;
@@ -66,7 +66,7 @@ impl Journal {
             return Ok(Vec::new());
         }
         self.steps(
-            "SELECT change, kind, path, target, inode, staged FROM operation WHERE change > ?1 ORDER BY n",
+            "SELECT change, kind, path, target, inode, staged FROM operation WHERE change > ?1 ORDER BY change, n",
             to_sql(seq),
             &mut log,
             read_operation,
@@ -125,23 +125,29 @@ impl Journal {
     pub(crate) fn path_of_staged(&self, name: &str) -> Result<Option<String>> {
         // Where files cannot be exchanged, the displaced one is put aside for a moment.
         let name = name.strip_suffix("-aside").unwrap_or(name);
-        let sql = match name.rsplit_once('-').map(|(kind, _)| kind) {
-            Some("again") => "SELECT path FROM memory WHERE n = ?1",
-            Some("new") => {
-                "SELECT path FROM version WHERE staged = ?1 AND operation <> 2 ORDER BY n DESC LIMIT 1"
-            }
-            Some("old") => {
-                "SELECT path FROM version WHERE staged = ?1 AND operation = 2
-                 UNION ALL SELECT path FROM operation WHERE staged = ?1 LIMIT 1"
-            }
+        let Some((kind, number)) = name.rsplit_once('-') else { return Ok(None) };
+        let Ok(number) = number.parse::<i64>() else { return Ok(None) };
+        let first = number >> STAGED_BITS;
+        let (sql, values) = match kind {
+            "again" => ("SELECT path FROM memory WHERE n = ?1", vec![number]),
+            "new" => (
+                "SELECT path FROM version
+                 WHERE n > (SELECT versions FROM change WHERE seq >= ?2 ORDER BY seq LIMIT 1)
+                    AND staged = ?1 AND operation <> 2 ORDER BY n DESC LIMIT 1",
+                vec![number, first],
+            ),
+            "old" => (
+                "SELECT path FROM version
+                 WHERE n > (SELECT versions FROM change WHERE seq >= ?2 ORDER BY seq LIMIT 1)
+                    AND staged = ?1 AND operation = 2
+                 UNION ALL SELECT path FROM operation WHERE change >= ?2 AND staged = ?1 LIMIT 1",
+                vec![number, first],
+            ),
             _ => return Ok(None),
-        };
-        let Some(number) = name.rsplit_once('-').and_then(|(_, number)| number.parse::<i64>().ok()) else {
-            return Ok(None);
         };
         let mut query = self.db.prepare_cached(sql).map_err(failure("look up a staged file"))?;
         query
-            .query_row(params![number], |row| row.get(0))
+            .query_row(params_from_iter(values), |row| row.get(0))
             .optional()
             .map_err(failure("look up a staged file"))
     }

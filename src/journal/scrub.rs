@@ -33,11 +33,6 @@ fn set(db: &Connection, stage: i64) -> Result<()> {
 }
 
 impl Journal {
-    /// Whether bytes of something that was deleted may still be in the files.
-    pub(crate) fn is_scrub_due(&self) -> Result<bool> {
-        Ok(self.stage()?.is_some())
-    }
-
     fn stage(&self) -> Result<Option<i64>> {
         let mut query =
             self.db.prepare_cached("SELECT value FROM meta WHERE key = 'scrub'").map_err(failure(SCRUB))?;

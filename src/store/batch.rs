@@ -14,7 +14,7 @@ use crate::disk::{Handles, Look, Place};
 use crate::error::{Error, Result};
 use crate::guard::{Guard, Warning};
 use crate::id::ChangeId;
-use crate::journal::Step;
+use crate::journal::{STAGED_BITS, Step};
 use crate::path::MemoryPath;
 
 /// What is to be published, in order, with the files of it by path: the overlay of later decisions.
@@ -68,9 +68,6 @@ pub(super) enum Offer {
     /// It must come first in the next batch.
     NotNow,
 }
-
-/// Bits of a number in `staging/` that are the batch's own.
-const NUMBERS: u32 = 20;
 
 /// As many requests go into one batch at most: each holds a directory open.
 const MOST: usize = 64;
@@ -164,7 +161,7 @@ impl Addition {
 impl<'s, 'a> Batch<'s, 'a> {
     pub(super) fn new(session: &'s mut Session<'a>) -> Result<Self> {
         // Every batch that is committed has a change of its own, so no two have a number in common.
-        let next = (session.journal.last_change()? + 1) << NUMBERS;
+        let next = (session.journal.last_change()? + 1) << STAGED_BITS;
         Ok(Self {
             session,
             slots: Slots::default(),

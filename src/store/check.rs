@@ -43,7 +43,9 @@ pub struct Progress {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
-    /// What sort of thing, a stable name for programs: `chain`, `content`, `database`, `file`, `link`, `mode`, `name`, `size`, `leftover`, `secret`, …
+    /// What sort of thing, a stable name for programs. Of the history: `chain`, `content`, `database`, `head`, `erasure`; of
+    /// files: `file`, `name`, `size`, `mode`, `link`, `special`, `mount`, `denied`, `hidden`, `secret`; of the machine's room: `mode`,
+    /// `gitignore`, `leftover`, `kept`.
     pub kind: &'static str,
     /// Whether it is wrong, or only worth knowing.
     pub is_wrong: bool,
@@ -251,7 +253,8 @@ impl Store {
             Ok(())
         })?;
         if memories > 0 {
-            let problem = format!("the directory is gone, and with it {memories} memories");
+            let noun = if memories == 1 { "memory" } else { "memories" };
+            let problem = format!("the directory is gone, and with it {memories} {noun}");
             let remedy = "put it back; or `memdir restore --before TIME` brings back what the history has";
             findings.wrong("file", files::place(""), problem, remedy);
         }

@@ -1,12 +1,13 @@
 //! Erasing history: single versions by redaction, old ones by retention.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use super::core::Core;
 use super::session::{Patience, Session};
 use super::{Store, lock, sync};
 use crate::disk::Room;
 use crate::error::{Error, Result, Trouble};
+use crate::hash::Hash;
 use crate::id::VersionId;
 use crate::journal::{Journal, Stale};
 use crate::version::{Keep, Version};
@@ -16,7 +17,8 @@ use crate::version::{Keep, Version};
 pub enum Erasure {
     /// They are.
     Done,
-    /// Another process reads the journal, or there is no room to rewrite it: the next change, `sync` or check tries again.
+    /// Somebody reads the journal, or there is no room to rewrite it. Whoever next opens the store for a change tries
+    /// again, and so do [`Store::sync`] and a check that mends.
     Pending,
 }
 
@@ -26,6 +28,8 @@ pub enum Erasure {
 pub struct Redaction {
     /// The versions as they are now.
     pub versions: Vec<Version>,
+    /// Other versions that hold the very content of one of them, newest first: there it stays.
+    pub still_held: Vec<Version>,
     /// Whether the bytes are gone.
     pub erasure: Erasure,
 }
@@ -48,7 +52,7 @@ impl Store {
     /// Erases content and path of versions for good; that they were stays in the history, and the chain stays whole.
     ///
     /// All of them, or none on error. A version that was redacted before stays as it is. The content stays where other
-    /// versions, or files, have it, too.
+    /// versions have it, too: [`Redaction::still_held`].
     ///
     /// # Errors
     /// [`Error::NoVersion`](crate::Error::NoVersion), [`Error::IsHead`](crate::Error::IsHead) for what a live memory is
@@ -56,10 +60,15 @@ impl Store {
     pub fn redact(&self, versions: &[VersionId]) -> Result<Redaction> {
         self.locked(|session| {
             sync::sync(session)?;
+            let find = |journal: &Journal| {
+                let find = |&id| journal.history().version(id)?.ok_or(Error::NoVersion { id });
+                versions.iter().map(find).collect::<Result<Vec<Version>>>()
+            };
+            let contents: HashSet<Hash> = find(session.journal)?.iter().filter_map(content).collect();
             session.journal.redact(session.core.now(), &self.author.actor, versions)?;
             let erasure = finish(session.core, session.room, session.journal)?;
-            let find = |&id| session.journal.history().version(id)?.ok_or(Error::NoVersion { id });
-            Ok(Redaction { versions: versions.iter().map(find).collect::<Result<_>>()?, erasure })
+            let still_held = session.journal.history().holding(&contents)?;
+            Ok(Redaction { versions: find(session.journal)?, still_held, erasure })
         })
     }
 
@@ -70,8 +79,8 @@ impl Store {
     pub fn prune_history(&self, keep: &Keep) -> Result<Pruned> {
         self.locked(|session| {
             sync::sync(session)?;
-            let stale = session.journal.prune(keep, session.core.now())?;
-            forget_kept(session, &stale)?;
+            let forget = |stale: &Stale| forget_kept(session.room, stale);
+            let stale = session.journal.prune(keep, session.core.now(), forget)?;
             let erasure = finish(session.core, session.room, session.journal)?;
             Ok(Pruned::of(&stale, erasure))
         })
@@ -102,9 +111,14 @@ impl Pruned {
     }
 }
 
+/// What a version holds, unless that is nothing.
+fn content(version: &Version) -> Option<Hash> {
+    version.content_sha256.filter(|_| version.content_size_bytes != Some(0))
+}
+
 /// Erases what was redacted or removed and may still be in some file, if there is anything.
 pub(super) fn finish(core: &Core, room: &Room, journal: &mut Journal) -> Result<Erasure> {
-    if !journal.is_scrub_due()? {
+    if !journal.history().is_erasure_due()? {
         return Ok(Erasure::Done);
     }
     let mut redacted = BTreeSet::new();
@@ -137,14 +151,14 @@ pub(super) fn prune_in_passing(session: &mut Session<'_>) -> Result<()> {
     if keep.is_all() {
         return Ok(());
     }
-    let stale = session.journal.prune_in_passing(&keep, session.core.now())?;
-    forget_kept(session, &stale)
+    let forget = |stale: &Stale| forget_kept(session.room, stale);
+    session.journal.prune_in_passing(&keep, session.core.now(), forget)
 }
 
-/// Removes from `kept/` the bytes of versions that are gone.
-fn forget_kept(session: &Session<'_>, stale: &Stale) -> Result<()> {
+/// Removes from `kept/` the bytes of versions that go.
+fn forget_kept(room: &Room, stale: &Stale) -> Result<()> {
     if stale.elsewhere.is_empty() {
         return Ok(());
     }
-    session.room.forget_kept(&stale.elsewhere.iter().map(ToString::to_string).collect())
+    room.forget_kept(&stale.elsewhere.iter().map(ToString::to_string).collect())
 }

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::os::fd::AsFd as _;
 
-use super::scan::survey::{is_passed_over, reach};
+use super::scan::survey::reach;
 use super::session::{Patience, Session};
 use super::{History, Store, lock};
 use crate::disk::{Go, What, survey};
 use crate::error::{Error, Result, Trouble};
-use crate::path::MemoryPath;
+use crate::path::{MemoryPath, is_passed_over};
 use crate::text::Bytes;
 
 /// A file of a store.
@@ -30,7 +30,7 @@ impl Store {
     ///
     /// The files come in the order of their paths' bytes. They are those that a listing shows, and of the hidden ones
     /// those that memdir made; a name that no path has is passed over. What others did is taken in first. Writers wait
-    /// meanwhile.
+    /// meanwhile, so `each` must not change the store: it would wait for its own end.
     ///
     /// # Errors
     /// As [`Store::change`], or what `each` returns.

@@ -34,21 +34,51 @@ impl Store {
     pub fn history(&self) -> Result<History> {
         let inner = &self.inner;
         inner.mend();
-        let open = || Reader::open(&inner.core.base.journal_path()).map_err(|error| inner.core.refine(error));
-        let reader = if let Some(reader) = open()? {
+        let reader = if let Some(reader) = self.reader()? {
             reader
         } else {
-            // It is made, or brought up to date, by who opens it for writing.
+            // It is made by who opens it for writing.
             lock(&inner.engine).enter(&inner.core, Patience::Wait, |_| ())?;
             let gone = || Error::read("open the journal", std::io::Error::from(std::io::ErrorKind::NotFound));
-            open()?.ok_or_else(gone)?
+            self.reader()?.ok_or_else(gone)?
         };
         Ok(History { reader, inner: Arc::clone(inner) })
+    }
+
+    /// The journal, for reading beside writers; `None` where there is none yet.
+    pub(super) fn reader(&self) -> Result<Option<Reader>> {
+        let core = &self.inner.core;
+        let open = || Reader::open(&core.base.journal_path()).map_err(|error| core.refine(error));
+        match open()? {
+            // One of an older format is brought up to date by who opens it for writing.
+            None if core.base.journal_bytes() > 0 => {
+                lock(&self.inner.engine).enter(core, Patience::Wait, |_| ())?;
+                open()
+            }
+            reader => Ok(reader),
+        }
     }
 }
 
 impl History {
     /// Calls `each` with the versions that `log` asks for, newest first, until it breaks off.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    ///
+    /// use memdir::{ActorFilter, Log, Operation, Store};
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path())?;
+    /// let mut log = Log::default();
+    /// log.actor = Some(ActorFilter::Agents);
+    /// log.operation = Some(Operation::Deleted);
+    /// store.history()?.versions(&log, &mut |version| {
+    ///     println!("{} {:?} {:?}", version.id, version.path, version.reason);
+    ///     Ok(ControlFlow::Continue(()))
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::NoVersion`] for an `after` that is none; else what the journal says, or `each`.
@@ -94,6 +124,19 @@ impl History {
             None => self.inner.core.base.kept(&id.to_string())?,
         };
         bytes.map_or_else(|| none(NoContent::NotKept), |bytes| Ok(Arc::new(bytes)))
+    }
+
+    /// As [`History::versions`], with the bytes of each, which costs less than to ask for one after the other. Versions
+    /// without bytes in the journal are passed over: deletions, what was redacted, what is no text or was too large.
+    ///
+    /// # Errors
+    /// As [`History::versions`].
+    pub fn contents(
+        &self,
+        log: &Log,
+        each: impl FnMut(Version, &[u8]) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        self.journal().contents(log, each)
     }
 
     /// From now on all is read as it is at this moment.

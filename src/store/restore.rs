@@ -18,6 +18,7 @@ use crate::version::{Log, Operation, rfc3339};
 
 mod carry;
 mod outline;
+mod revert;
 mod wish;
 
 use carry::{check_contents, empty_directories, plan};
@@ -43,7 +44,12 @@ pub enum Restore {
         /// The moment.
         time: DateTime<Utc>,
     },
-    /// All that one change did, to what it was before. Later edits of the same files are undone with it.
+    /// All that one change did is taken back, and what came after it stays: memories that it moved go back unless they
+    /// were moved again, and of their contents only the lines that it changed become what they were.
+    ///
+    /// A memory of which that cannot be done becomes what it was before the change, and what came later is undone with it:
+    /// where later edits changed the same lines, where a content is no text, and where the change began or ended the
+    /// memory, or edited one that was deleted since.
     Change(ChangeId),
 }
 
@@ -65,10 +71,24 @@ pub struct Restored {
     pub from: Option<MemoryPath>,
     /// Where it is now; `None` when it is removed.
     pub to: Option<MemoryPath>,
-    /// Whose content it has now; `None` when it is removed.
+    /// Whose content it has now; `None` when it is removed, and when that is a merge, which no earlier version has.
     pub version: Option<VersionId>,
-    /// How many later versions of it are undone with that.
+    /// How many versions of it are undone with that.
     pub undone: u64,
+    /// How many versions of it came after the change that is undone and stay.
+    pub kept: u64,
+    /// Why they do not stay, but are undone with the change, where it is for their content.
+    pub unmerged: Option<Unmerged>,
+}
+
+/// Why what came after a change could not stay when that was undone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Unmerged {
+    /// Both changed the same lines.
+    SameLines,
+    /// A content is no text, or too large for the journal.
+    NotText,
 }
 
 /// What a restore did, or would do.
@@ -120,17 +140,17 @@ impl Store {
     /// be undone by its id.
     ///
     /// Memories keep their ids, deleted ones too. Directories that held nothing are not brought back, and none is left that
-    /// holds nothing any more. A very large restore is made in parts that have one id: what fails then says what stands in
-    /// the way of the rest.
+    /// holds nothing any more. A very large restore is made in parts that have one id.
     ///
     /// # Errors
     /// [`Error::NoVersion`], [`Error::NoChange`], [`Error::NoContent`], [`Error::Taken`], [`Error::TooEarly`],
-    /// [`Error::Missing`] for a path where nothing is and nothing was; else as [`Store::change`].
+    /// [`Error::Missing`] for a path where nothing is and nothing was; [`Error::Partly`] when a later part fails; else as
+    /// [`Store::change`].
     pub fn restore(&self, what: &Restore, others: Others) -> Result<Restoration> {
         self.mend_root()?;
         self.absorb_first(&self.places(what)?)?;
-        let store = match self.author.reason {
-            Some(_) => self.clone(),
+        let store = match &self.author.reason {
+            Some(reason) => self.with_reason(format!("{reason} ({})", what.reason())),
             None => self.with_reason(what.reason()),
         };
         let change = ChangeId(new_ulid(self.inner.core.now()));
@@ -143,10 +163,14 @@ impl Store {
             rounds += 1;
             let done =
                 store.decide(move |snapshot| work.plan(snapshot, others, change, rounds < MOST_ROUNDS));
-            let done = match done {
+            let done = match (done, restoration.change_id) {
+                (Ok(done), _) => done,
                 // All is as it is to be, but for a directory in which nothing is.
-                Err(_) if is_tidying => break,
-                done => done?,
+                (Err(_), _) if is_tidying => break,
+                (Err(source), Some(change)) => {
+                    return Err(Error::Partly { change, source: Box::new(source) });
+                }
+                (Err(error), None) => return Err(error),
             };
             if is_first {
                 restoration.memories = done.memories;
@@ -237,7 +261,7 @@ impl Restore {
         }
     }
 
-    /// What stands in the history, where the caller gives no reason.
+    /// What stands in the history, after the reason that the caller gives.
     fn reason(&self) -> String {
         match self {
             Self::Version { version, .. } => format!("restore to {version}"),
@@ -259,7 +283,7 @@ impl Work {
         if snapshot.must_wait() {
             return Ok((Plan::default(), Done::default()));
         }
-        let wishes = match self {
+        let mut wishes = match self {
             Self::Begin(what) => wishes(snapshot, what)?,
             Self::Again(wishes) | Self::Part(wishes) => refresh(snapshot.journal.history(), wishes)?,
             Self::Tidy(dirs) => {
@@ -267,6 +291,7 @@ impl Work {
                 return Ok((plan, Done::default()));
             }
         };
+        wishes.iter_mut().try_for_each(|wish| wish.settle(snapshot))?;
         let Outline { memories, first, units } = outline(&wishes, others, snapshot)?;
         check_contents(snapshot, &wishes)?;
         let mut done = Done { memories, ..Done::default() };
@@ -342,11 +367,11 @@ fn wish_of(history: History<'_>, path: &MemoryPath, id: VersionId) -> Result<Vec
             undone += u64::from(later.n > version.n);
             Ok(if later.n > version.n { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
         })?;
-        return Ok(vec![Wish { memory: Some(version.memory), now, then, undone }]);
+        return Ok(vec![Wish { memory: Some(version.memory), now, then, undone, ..Wish::default() }]);
     }
     let newest = history.newest(version.memory)?;
     let is_dead = newest.is_none_or(|newest| newest.operation == Operation::Deleted);
-    Ok(vec![Wish { memory: is_dead.then_some(version.memory), now: None, then, undone: 0 }])
+    Ok(vec![Wish { memory: is_dead.then_some(version.memory), then, ..Wish::default() }])
 }
 
 /// The same wishes, with what the memories are now.

@@ -9,14 +9,14 @@ use crate::disk::{Go, What, survey};
 use crate::error::{Error, Result, Trouble};
 use crate::id::{ChangeId, new_ulid};
 use crate::journal::{Head, Reader, Record, Step, Stored};
-use crate::path::MemoryPath;
+use crate::path::{MemoryPath, is_passed_over};
 use crate::version::{Log, Version};
 
 mod pair;
 pub(super) mod survey;
 
 use pair::{Paired, pair};
-use survey::{Survey, identity, is_passed_over, look_around};
+use survey::{Survey, identity, look_around};
 
 /// What was taken in, as versions by [`Actor::Outside`](crate::Actor::Outside).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -77,20 +77,6 @@ impl Store {
         self.inner.mend();
         let reader = self.reader()?;
         look_around(&self.inner.core, reader.as_ref().map(Reader::history), path, progress)
-    }
-
-    /// The journal, for reading beside writers; `None` where there is none yet.
-    pub(super) fn reader(&self) -> Result<Option<Reader>> {
-        let core = &self.inner.core;
-        let open = || Reader::open(&core.base.journal_path()).map_err(|error| core.refine(error));
-        match open()? {
-            // One of an older format is brought up to date by who opens it for writing.
-            None if core.base.journal_bytes() > 0 => {
-                lock(&self.inner.engine).enter(core, Patience::Wait, |_| ())?;
-                open()
-            }
-            reader => Ok(reader),
-        }
     }
 
     /// Takes into the history what a survey found, as one change; returns the versions, oldest first.

@@ -173,7 +173,7 @@ fn open_journal(core: &Core, room: &Room, is_new: bool) -> Result<OpenJournal> {
     let site = &core.base.site;
     let run = Run { boot: site.boot.clone(), mount: site.mount };
     room.check_journal().map_err(|error| core.refine(error))?;
-    let mut journal = Journal::open(&room.journal_path(), &run).map_err(|error| core.refine(error))?;
+    let mut journal = Journal::open(&core.base.journal_path(), &run).map_err(|error| core.refine(error))?;
     erase::finish(core, room, &mut journal).map_err(|error| core.refine(error))?;
     if is_new {
         room.sync()?;

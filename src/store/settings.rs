@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::time::Duration;
 
 use toml::Spanned;
@@ -10,6 +11,7 @@ use toml::de::{DeTable, DeValue};
 use crate::error::{Error, Result};
 use crate::guard::{Action, Guard, Mode, rule_names};
 use crate::path::MemoryPath;
+use crate::text::{amount, read_size};
 use crate::version::Keep;
 
 /// What `create` does when the file is there.
@@ -52,7 +54,7 @@ pub struct Settings {
     pub dir_mode: u32,
     /// How long a change waits for another process.
     pub lock_wait: Duration,
-    /// Paths that cannot be changed, each with all below it.
+    /// Files and directories that cannot be changed, each with all below it.
     pub read_only: Vec<MemoryPath>,
     /// Whether a store on FUSE may be written.
     pub allow_fuse: bool,
@@ -173,9 +175,6 @@ const ACTIONS: &[(&str, Action)] =
 /// Sections that later versions of memdir have: whoever writes one must not believe that it is in force.
 const LATER: &[&str] = &["entries", "search"];
 
-/// Units of a size, in bytes.
-const SIZES: &[(&str, u64)] = &[("", 1), ("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
-
 /// Units of a duration, in milliseconds.
 const TIMES: &[(&str, u64)] =
     &[("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000), ("w", 7 * 86_400_000)];
@@ -237,17 +236,9 @@ fn count(value: &DeValue) -> Result<usize, Expected> {
     integer(value).and_then(|n| n.try_into().ok()).ok_or("a whole number, 0 or more".into())
 }
 
-/// A number with one of `units` behind it.
-fn amount(text: &str, units: &[(&str, u64)]) -> Option<u64> {
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let (_, factor) = units.iter().find(|(name, _)| *name == unit.trim_start())?;
-    number.parse::<u64>().ok()?.checked_mul(*factor)
-}
-
 fn size(value: &DeValue) -> Result<u64, Expected> {
     integer(value)
-        .or_else(|| amount(value.as_str()?, SIZES))
+        .or_else(|| read_size(value.as_str()?))
         .filter(|&bytes| bytes > 0)
         .ok_or("a size over 0, such as \"512KiB\", \"1MiB\" or a number of bytes".into())
 }
@@ -328,7 +319,11 @@ fn paths(value: &DeValue) -> Result<Vec<MemoryPath>, Expected> {
     list.iter()
         .map(|item| {
             let text = item.get_ref().as_str().ok_or("a list of paths, each in quotes")?;
-            MemoryPath::parse(text).map_err(|rule| format!("a list of paths; of \"{text}\": {rule}").into())
+            let refuse = |rule: &dyn Display| format!("a list of paths; of \"{text}\": {rule}").into();
+            if text.contains(['*', '?', '[']) {
+                return Err(refuse(&"patterns are not supported: name a file or a directory"));
+            }
+            MemoryPath::parse(text).map_err(|rule| refuse(&rule))
         })
         .collect()
 }
@@ -415,6 +410,11 @@ mod tests {
         let dir =
             "must be an octal mode in quotes that lets the owner read, write and enter, such as \"0700\"";
         let rules = "must be such as { card-number = \"warn\", jwt = \"off\" }";
+        let pattern = |path| {
+            format!(
+                "line 1: `read_only` must be a list of paths; of \"{path}\": patterns are not supported: name a file or a directory"
+            )
+        };
         let keep = "must be \"all\" or such as { age = \"90d\", versions = 50, size = \"1GiB\" }";
         let cases = [
             (
@@ -500,6 +500,9 @@ mod tests {
                 "line 1: `read_only` must be a list of paths; of \"/etc\": it must start with /memories"
                     .to_owned(),
             ),
+            ("read_only = [\"/memories/policies/*\"]", pattern("/memories/policies/*")),
+            ("read_only = [\"/memories/a\", \"/memories/a?.md\"]", pattern("/memories/a?.md")),
+            ("read_only = [\"/memories/[ab].md\"]", pattern("/memories/[ab].md")),
             ("allow_fuse = \"yes\"", "line 1: `allow_fuse` must be true or false".to_owned()),
         ];
         for (text, problem) in cases {

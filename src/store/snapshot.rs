@@ -41,7 +41,8 @@ impl<'a> Snapshot<'a> {
         Self { base, journal, slots, read: HashMap::new(), is_partial: false }
     }
 
-    /// Whether a decision that asks more than the overlay can tell must be made again, when no change is pending any more.
+    /// Whether a decision that asks more than the overlay can tell, or must be the first of its batch, is to be made again
+    /// when no change is pending any more.
     pub(super) fn must_wait(&mut self) -> bool {
         self.is_partial |= !self.slots.is_empty();
         self.is_partial
@@ -65,22 +66,34 @@ impl<'a> Snapshot<'a> {
     /// [`Error::Read`](crate::Error::Read) when the disk refuses, [`Error::TooLargeToRead`](crate::Error::TooLargeToRead)
     /// for a file that would fill the memory.
     pub fn read(&mut self, path: &MemoryPath) -> Result<Found> {
-        match self.pending(path) {
-            Some(Ok(bytes)) => return Ok(Found::File(bytes)),
-            Some(Err(look)) => return Ok(Found::Not(look)),
-            None => {}
-        }
-        if let Some(read) = self.read.get(path) {
+        if let Some(read) = self.read.get(path).filter(|_| self.pending(path).is_none()) {
             return Ok(Found::File(Arc::clone(&read.bytes)));
+        }
+        let (found, stamp) = self.found(path)?;
+        if let (Found::File(bytes), Some(stamp)) = (&found, stamp) {
+            self.read.insert(path.clone(), ReadFile { stamp, bytes: Arc::clone(bytes) });
+        }
+        Ok(found)
+    }
+
+    /// As [`Snapshot::read`], of a file that is not to be held in memory: nothing is known of it when it is edited.
+    pub(super) fn peek(&self, path: &MemoryPath) -> Result<Found> {
+        self.found(path).map(|(found, _)| found)
+    }
+
+    /// What is at a path, with the stamp of what was read off the disk.
+    fn found(&self, path: &MemoryPath) -> Result<(Found, Option<Stamp>)> {
+        match self.pending(path) {
+            Some(Ok(bytes)) => return Ok((Found::File(bytes), None)),
+            Some(Err(look)) => return Ok((Found::Not(look), None)),
+            None => {}
         }
         match self.base.sandbox.open_file(path)? {
             Ok(open) => {
                 let bytes = self.base.sandbox.read_whole(&open, path)?;
-                let read = ReadFile { stamp: open.stamp, bytes: Arc::clone(&bytes) };
-                self.read.insert(path.clone(), read);
-                Ok(Found::File(bytes))
+                Ok((Found::File(bytes), Some(open.stamp)))
             }
-            Err(look) => Ok(Found::Not(self.overlay(look))),
+            Err(look) => Ok((Found::Not(self.overlay(look)), None)),
         }
     }
 
@@ -91,11 +104,6 @@ impl<'a> Snapshot<'a> {
     pub fn extent(&mut self, path: &MemoryPath) -> Result<Extent> {
         self.must_wait();
         self.base.sandbox.extent(path)
-    }
-
-    /// Lets the decision be made again as the first of the next batch, if it is not the first of this one.
-    pub(super) fn wants_to_be_first(&mut self) {
-        self.is_partial |= !self.slots.is_empty();
     }
 
     /// What earlier changes of the batch have made of a path; `None`: nothing, the disk tells.

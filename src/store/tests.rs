@@ -32,6 +32,7 @@ mod outside;
 mod plan;
 mod power;
 mod restore;
+mod revert;
 mod scan;
 mod withdraw;
 

@@ -73,6 +73,10 @@ impl Pattern {
     /// Lines end with `\n` or `\r\n`. Between two lines whose numbers do not follow one another, others were left out.
     #[must_use]
     pub fn lines(&self, text: &str, context: (usize, usize)) -> Vec<Line> {
+        // A fixed string that is in no line is seldom in the text: to look at that is quick.
+        if self.most == usize::MAX && !self.regex.is_match(text) {
+            return Vec::new();
+        }
         let (before, after) = context;
         let mut found = Vec::new();
         let mut passed: VecDeque<(usize, &str)> = VecDeque::new();

@@ -16,8 +16,13 @@ const MINE: &str = ">>>>>>> your edit";
 pub enum Merged {
     /// Both edits, in one text.
     Clean(String),
-    /// They meet in the same lines: the text with conflict markers.
-    Conflict(String),
+    /// They meet in the same lines.
+    Conflict {
+        /// Both edits, with conflict markers where they meet.
+        both: String,
+        /// Both edits, with what is `mine` where they meet.
+        mine: String,
+    },
 }
 
 /// Merges `theirs` and `mine`, which were both made of `base`, line by line.
@@ -28,11 +33,10 @@ pub enum Merged {
 pub fn merge(base: &str, theirs: &str, mine: &str) -> Merged {
     let (mut left, mut right) = (Side::new(base, theirs), Side::new(base, mine));
     let base = Lines::of(base);
-    let mut out = String::with_capacity(theirs.len().max(mine.len()));
-    let mut is_clean = true;
+    let mut both = Both { text: String::with_capacity(theirs.len().max(mine.len())), mine: None };
     let mut at = 0;
     while let Some(start) = left.next().into_iter().chain(right.next()).min() {
-        out.push_str(base.get(at..start));
+        both.push(base.get(at..start));
         let (left_start, right_start) = (left.line(start), right.line(start));
         let (mut end, mut is_left, mut is_right) = (start, false, false);
         // A change may reach down to one of the other side, and that one further.
@@ -48,17 +52,16 @@ pub fn merge(base: &str, theirs: &str, mine: &str) -> Merged {
         let theirs = left.lines.get(left_start..left.line(end));
         let mine = right.lines.get(right_start..right.line(end));
         if !is_right || theirs == mine {
-            out.push_str(theirs);
+            both.push(theirs);
         } else if !is_left {
-            out.push_str(mine);
+            both.push(mine);
         } else {
-            is_clean = false;
-            push_conflict(&mut out, theirs, mine);
+            both.push_conflict(theirs, mine);
         }
         at = end;
     }
-    out.push_str(base.get(at..base.len()));
-    if is_clean { Merged::Clean(out) } else { Merged::Conflict(out) }
+    both.push(base.get(at..base.len()));
+    both.end()
 }
 
 /// One of the two edits, dealt with from the top down.
@@ -94,13 +97,37 @@ impl<'a> Side<'a> {
     }
 }
 
-fn push_conflict(out: &mut String, theirs: &str, mine: &str) {
-    for (marker, text) in [(THEIRS, theirs), (BETWEEN, mine), (MINE, "")] {
-        out.push_str(marker);
-        out.push('\n');
-        out.push_str(text);
-        if !text.is_empty() && !text.ends_with('\n') {
-            out.push('\n');
+/// Both edits, as far as they are merged.
+struct Both {
+    text: String,
+    /// The same with what is mine where they meet, once they do.
+    mine: Option<String>,
+}
+
+impl Both {
+    fn push(&mut self, text: &str) {
+        self.text.push_str(text);
+        if let Some(own) = &mut self.mine {
+            own.push_str(text);
+        }
+    }
+
+    fn push_conflict(&mut self, theirs: &str, mine: &str) {
+        self.mine.get_or_insert_with(|| self.text.clone()).push_str(mine);
+        for (marker, text) in [(THEIRS, theirs), (BETWEEN, mine), (MINE, "")] {
+            self.text.push_str(marker);
+            self.text.push('\n');
+            self.text.push_str(text);
+            if !text.is_empty() && !text.ends_with('\n') {
+                self.text.push('\n');
+            }
+        }
+    }
+
+    fn end(self) -> Merged {
+        match self.mine {
+            Some(mine) => Merged::Conflict { both: self.text, mine },
+            None => Merged::Clean(self.text),
         }
     }
 }
@@ -116,7 +143,11 @@ mod tests {
     }
 
     fn conflict(above: &str, theirs: &str, mine: &str, below: &str) -> Merged {
-        Merged::Conflict(format!("{above}{THEIRS}\n{theirs}{BETWEEN}\n{mine}{MINE}\n{below}"))
+        let end = if mine.is_empty() || mine.ends_with('\n') { "" } else { "\n" };
+        Merged::Conflict {
+            both: format!("{above}{THEIRS}\n{theirs}{BETWEEN}\n{mine}{end}{MINE}\n{below}"),
+            mine: format!("{above}{mine}{below}"),
+        }
     }
 
     #[test]
@@ -128,13 +159,16 @@ mod tests {
             ("1\n3\n4\n5\n", "1\n2\n3\n4\n", clean("1\n3\n4\n")),
             ("1\nx\n3\n4\n5\n", "1\nx\n3\n4\n5\n6\n", clean("1\nx\n3\n4\n5\n6\n")),
             ("1\nx\n3\n4\n5\n", "1\ny\n3\n4\n5\n", conflict("1\n", "x\n", "y\n", "3\n4\n5\n")),
+            // What theirs has elsewhere is kept.
+            ("0\nx\n3\n4\n6\n", "1\ny\n3\n4\n5\n", conflict("", "0\nx\n", "1\ny\n", "3\n4\n6\n")),
+            ("1\nx\n3\n4\n6\n", "1\ny\n3\n4\n5\n", conflict("1\n", "x\n", "y\n", "3\n4\n6\n")),
             // Next to one another.
             ("1\nx\n3\n4\n5\n", "1\n2\ny\n4\n5\n", conflict("1\n", "x\n3\n", "2\ny\n", "4\n5\n")),
             // One edit that reaches over two of the other side.
             ("1\nx\n3\ny\n5\n", "1\nz\n5\n", conflict("1\n", "x\n3\ny\n", "z\n", "5\n")),
             ("", "1\n2\nx\n4\n5\n", conflict("", "", "1\n2\nx\n4\n5\n", "")),
             // Both add at the end, one without a newline.
-            ("1\n2\n3\n4\n5\n6\n", "1\n2\n3\n4\n5\n7", conflict(base, "6\n", "7\n", "")),
+            ("1\n2\n3\n4\n5\n6\n", "1\n2\n3\n4\n5\n7", conflict(base, "6\n", "7", "")),
         ] {
             assert_eq!(merge(base, theirs, mine), merged, "{theirs:?} and {mine:?}");
         }
@@ -157,8 +191,11 @@ mod tests {
 
         #[test]
         fn no_added_line_is_lost(base in texts(), theirs in texts(), mine in texts()) {
-            let (Merged::Clean(merged) | Merged::Conflict(merged)) = merge(&base, &theirs, &mine);
-            for text in [&theirs, &mine] {
+            let (both, own) = match merge(&base, &theirs, &mine) {
+                Merged::Clean(text) => (text.clone(), text),
+                Merged::Conflict { both, mine } => (both, mine),
+            };
+            for (text, merged) in [(&theirs, &both), (&mine, &both), (&mine, &own)] {
                 let lines = Lines::of(text);
                 for added in hunks(&base, text).into_iter().flat_map(|change| change.after) {
                     let line = lines.get(added..added + 1).trim_end_matches('\n');
@@ -171,7 +208,7 @@ mod tests {
         fn the_sides_are_equal_before_the_merge(base in texts(), theirs in texts(), mine in texts()) {
             match (merge(&base, &theirs, &mine), merge(&base, &mine, &theirs)) {
                 (Merged::Clean(one), Merged::Clean(other)) => prop_assert_eq!(one, other),
-                (Merged::Conflict(_), Merged::Conflict(_)) => {}
+                (Merged::Conflict { .. }, Merged::Conflict { .. }) => {}
                 (one, other) => prop_assert!(false, "{one:?} but {other:?}"),
             }
         }

@@ -336,6 +336,11 @@ fn hostile() -> Vec<(Vec<Vec<u8>>, &'static str)> {
             vec![long(&format!("{}b.md", "aaaaaaaaa/".repeat(110))), file("b.md")],
             "it is longer than 1024 bytes",
         ),
+        // Refused at once: a hundred thousand of these would fill the memory.
+        (
+            vec![long(&"a/b".repeat(20_000)), file("b.md"), entry("l", b'2', "")],
+            "it is longer than 1024 bytes",
+        ),
         (vec![long(&"a/".repeat(40_000)), file("b.md")], "a name or attributes of more than 65536 bytes"),
         (vec![file(".hidden.md")], "it is hidden, and the settings of this store forbid that"),
         (vec![file("a/.b/c.md")], "it is hidden"),

@@ -117,6 +117,17 @@ fn arguments_that_are_no_text_are_wrong_usage() {
 }
 
 #[test]
+fn without_a_history_nobody_is_said_to_have_written() {
+    let dir = scratch();
+    create(dir.path(), "a.md", "one\n");
+    shell(dir.path(), "rm memory/.memdir/journal.db-*; echo broken > memory/.memdir/journal.db");
+    let done = shell(dir.path(), "$MEMDIR tree --json");
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert_eq!(objects(&done)[0]["changed_by"], Value::Null, "{done:?}");
+    assert_eq!(done.err.matches("warning: ").count(), 1, "{done:?}");
+}
+
+#[test]
 fn names_that_are_no_text_are_passed_over() {
     let dir = scratch();
     create(dir.path(), "a.md", "one\n");
@@ -190,6 +201,82 @@ fn a_pipe_gets_no_colours_and_no_color_neither() {
         let done = shell(dir.path(), line);
         assert!(!done.out.contains('\u{1b}') && !done.out.is_empty(), "{line}: {done:?}");
     }
+}
+
+#[test]
+fn no_name_says_anything_to_a_terminal() {
+    let dir = scratch();
+    create(dir.path(), "a.md", "one\n");
+    let odd = "x\u{1b}[2J\nhint: \u{202e}y";
+    fs::create_dir(dir.path().join("from")).unwrap();
+    fs::write(dir.path().join("from").join(odd), "one\n").unwrap();
+    fs::write(dir.path().join("memory/memories").join(odd), "one\n").unwrap();
+    for command in [
+        "import from",
+        "import \"$ODD\"",
+        "cat \"$ODD\"",
+        "tree --dir \"$ODD\"",
+        "log --since \"$ODD\"",
+        "check",
+        "check --print-head",
+        "tree",
+    ] {
+        let line = format!("ODD=$(printf 'x\\033[2J\\nhint: \\342\\200\\256y'); $MEMDIR {command}");
+        let done = shell(dir.path(), &line);
+        let said = done.out + &done.err;
+        assert!(!said.contains(['\u{1b}', '\u{202e}']) && said.contains("202E"), "{command}: {said}");
+        assert!(command.starts_with("log") || !said.contains("\nhint: \\u{202E}y"), "{command}: {said}");
+    }
+}
+
+#[test]
+fn what_is_no_store_is_told_in_words() {
+    let dir = scratch();
+    create(dir.path(), "sub/a.md", "one\n");
+    fs::write(dir.path().join("file"), "").unwrap();
+    for (line, said) in [
+        (
+            "$MEMDIR init file",
+            "error: `file` is no directory\nhint: a store is a directory, with `memories` in it\n",
+        ),
+        (
+            "$MEMDIR tree --dir file",
+            "error: `file` is no directory\nhint: a store is a directory, with `memories` in it\n",
+        ),
+        ("$MEMDIR init file/x", "error: `file/x` leads through something that is no directory\n"),
+        (
+            "$MEMDIR tree --dir memory/memories/",
+            "error: `memory/memories/` is the inside of a store\nhint: the store is `memory`: --dir memory\n",
+        ),
+        (
+            "cd memory && $MEMDIR tree --dir memories",
+            "error: `memories` is the inside of a store\nhint: the store is `.`: --dir .\n",
+        ),
+        (
+            "cd memory/memories && $MEMDIR tree --dir .",
+            "error: `.` is the inside of a store\nhint: the store is `..`: --dir ..\n",
+        ),
+        (
+            "cd memory/memories/sub && MEMDIR_DIR=.. $MEMDIR tree",
+            "error: `..` is the inside of a store\nhint: the store is `../..`: --dir ../..\n",
+        ),
+    ] {
+        let done = shell(dir.path(), line);
+        assert_eq!((done.code, done.out.as_str(), done.err.as_str()), (Some(2), "", said), "{line}");
+    }
+}
+
+#[test]
+fn a_tree_that_knows_no_history_blames_nobody() {
+    let dir = scratch();
+    create(dir.path(), "a.md", "one\n");
+    fs::write(dir.path().join("memory/.memdir/journal.db"), "no database").unwrap();
+    let done = shell(dir.path(), "$MEMDIR tree --json");
+    assert_eq!(objects(&done)[0]["changed_by"], Value::Null, "{done:?}");
+    let done = shell(dir.path(), "$MEMDIR tree");
+    assert!(!done.out.contains("outside") && done.err.contains("without their history"), "{done:?}");
+    // Once, though more than one look at the journal fails.
+    assert_eq!(done.err.matches("warning: ").count(), 1, "{done:?}");
 }
 
 #[test]
@@ -294,12 +381,61 @@ fn an_editor_that_fails_leaves_nothing_where_nothing_was_written() {
     let done = edit(dir.path(), "exit 1");
     assert_eq!((done.code, done.out.as_str()), (Some(1), ""), "{done:?}");
     assert_eq!(fs::read_dir(dir.path().join("memory/.memdir/edits")).unwrap().count(), 0);
+    // Nor where it removes the copy.
+    let done = edit(dir.path(), "rm \"$1\"");
+    assert!(done.err.contains("left no file; `/memories/list.md` stays as it is\n"), "{done:?}");
+    assert_eq!(fs::read_dir(dir.path().join("memory/.memdir/edits")).unwrap().count(), 0);
     // What is no text cannot be put in place, and is kept.
     let done = edit(dir.path(), "printf '\\377' > \"$1\"");
     assert_eq!((done.code, done.out.as_str()), (Some(1), ""), "{done:?}");
     let place = done.err.split_once("what you wrote is in ").unwrap().1.trim();
+    assert!(place.starts_with("memory/.memdir/edits/"), "it is named as the store is: {place}");
     assert_eq!(fs::read(dir.path().join(place)).unwrap(), b"\xff");
     assert_eq!(fs::read_to_string(dir.path().join("memory/memories/list.md")).unwrap(), "one\n");
+}
+
+#[test]
+fn without_an_editor_and_a_terminal_nothing_is_started() {
+    let dir = scratch();
+    create(dir.path(), "a.md", "one\n");
+    for environment in ["VISUAL= EDITOR=", "VISUAL=' ' EDITOR='  '"] {
+        let done = shell(dir.path(), &format!("{environment} $MEMDIR edit a.md < /dev/null"));
+        assert_eq!((done.code, done.out.as_str()), (Some(2), ""), "{done:?}");
+        assert_eq!(
+            done.err,
+            "error: no editor is named, and there is no terminal for vi\n\
+             hint: $VISUAL, else $EDITOR, names the editor\n"
+        );
+    }
+}
+
+#[test]
+fn what_is_no_plain_file_is_no_edit() {
+    let dir = scratch();
+    create(dir.path(), "list.md", "one\n");
+    for script in
+        ["rm \"$1\"; mkdir \"$1\"", "rm \"$1\"; ln -s /etc/passwd \"$1\"", "rm \"$1\"; mkfifo \"$1\""]
+    {
+        let done = edit(dir.path(), script);
+        assert_eq!((done.code, done.out.as_str()), (Some(1), ""), "{done:?}");
+        let said = "left something else than a plain file; `/memories/list.md` stays as it is\nhint: what you wrote is in ";
+        assert!(done.err.contains(said), "{script}: {}", done.err);
+    }
+}
+
+#[test]
+fn a_command_that_is_to_be_run_is_shown_as_a_shell_takes_it() {
+    let dir = scratch();
+    create(dir.path(), "it's a list.md", "one\n");
+    let script = "echo mine > \"$1\"; echo theirs > \"memory/memories/it's a list.md\"";
+    let mut command = memdir(dir.path(), ["edit", "it's a list.md", "--json"]);
+    command.env_remove("VISUAL").env("EDITOR", editor(dir.path(), script));
+    let done = feed(&mut command, "");
+    assert_eq!(done.code, Some(1), "{done:?}");
+    let said: Value = serde_json::from_str(&done.out).unwrap();
+    let restore = said["restore"].as_str().unwrap().strip_prefix("memdir ").unwrap();
+    let done = shell(dir.path(), &format!("$MEMDIR {restore} && $MEMDIR cat \"it's a list.md\""));
+    assert!(done.out.ends_with("mine\n"), "{done:?}");
 }
 
 #[test]
@@ -381,6 +517,17 @@ fn of_a_forgotten_store_no_byte_is_left() {
 }
 
 #[test]
+fn an_edit_for_which_there_is_no_room_leaves_nothing_behind() {
+    let dir = scratch();
+    create(dir.path(), "a.md", &"a text\n".repeat(6000));
+    // 32 KiB: enough for what the database needs to be read, not for the copy.
+    let done =
+        shell(dir.path(), "trap '' XFSZ; ulimit -f 64; EDITOR=true VISUAL= $MEMDIR edit a.md 2>&1 | cat");
+    assert!(done.out.contains("no space left"), "{done:?}");
+    assert_eq!(fs::read_dir(dir.path().join("memory/.memdir/edits")).unwrap().count(), 0);
+}
+
+#[test]
 fn the_search_finds_what_a_forgetting_would_leave() {
     let dir = scratch();
     create(dir.path(), "canary.md", "the text of a canary\n");
@@ -413,11 +560,57 @@ fn an_archive_that_is_not_finished_has_no_name() {
 }
 
 #[test]
+fn what_is_no_plain_file_is_not_replaced_by_an_archive() {
+    let dir = scratch();
+    create(dir.path(), "a.md", "one\n");
+    let line = "mkfifo pipe && mkdir sub && ln -s pipe link && ln -s all.tar latest.tar";
+    assert_eq!(shell(dir.path(), line).code, Some(0));
+    for name in ["pipe", "sub", "link"] {
+        let done = shell(dir.path(), &format!("$MEMDIR export --output {name} --force"));
+        assert_eq!((done.code, done.out.as_str()), (Some(1), ""), "{done:?}");
+        assert_eq!(done.err, format!("error: `{name}` is no plain file, and is not replaced\n"));
+    }
+    assert!(fs::symlink_metadata(dir.path().join("link")).unwrap().is_symlink());
+    let line =
+        "$MEMDIR export --output all.tar && $MEMDIR export --output all.tar --force && ls -A | tr '\\n' ' '";
+    let done = shell(dir.path(), line);
+    assert!(done.out.ends_with("\nall.tar latest.tar link memory pipe sub "), "{done:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_export_that_is_killed_leaves_nothing() {
+    let dir = scratch();
+    let dir = dir.path();
+    create(dir, "a.md", "one\n");
+    // It waits for the writer's lock when its file is there already.
+    let lock = fs::File::options().write(true).open(dir.join("memory/.memdir/lock")).unwrap();
+    let turn = fs::File::options().write(true).open(dir.join("memory/.memdir/turn")).unwrap();
+    lock.lock().unwrap();
+    turn.lock().unwrap();
+    let mut child = start(&mut memdir(dir, ["export", "--output", "all.tar"]));
+    let held = || {
+        let open = fs::read_dir(format!("/proc/{}/fd", child.id())).into_iter().flatten().flatten();
+        open.filter_map(|fd| fs::read_link(fd.path()).ok())
+            .any(|file| file.starts_with(dir) && !file.starts_with(dir.join("memory")) && file != dir)
+    };
+    while !held() {
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let names: Vec<_> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["memory"]);
+}
+
+#[test]
 fn nothing_but_memories_is_written_among_them() {
     let dir = scratch();
     create(dir.path(), "a.md", "one\n");
+    std::os::unix::fs::symlink("memory/memories", dir.path().join("link")).unwrap();
     for line in [
         "$MEMDIR export --output memory/memories/all.tar",
+        "$MEMDIR export --output link/all.tar",
         "cd memory/memories && $MEMDIR export --output all.tar",
         "$MEMDIR export --output memory/x/../.memdir/all.tar",
         "$MEMDIR forget --all --yes --receipt memory/memories/receipt.json",
@@ -427,6 +620,103 @@ fn nothing_but_memories_is_written_among_them() {
     }
     assert_eq!(fs::read_dir(dir.path().join("memory/memories")).unwrap().count(), 1);
     assert_eq!(shell(dir.path(), "$MEMDIR export --output memory/all.tar").code, Some(0));
+}
+
+#[test]
+fn what_retention_took_is_not_told_as_nothing() {
+    let dir = scratch();
+    create(dir.path(), "a.md", "0\n");
+    let insert =
+        json!({"command": "insert", "path": "/memories/a.md", "insert_line": 0, "insert_text": "1\n"});
+    let calls = format!("{insert}\n").repeat(12);
+    assert_eq!(feed(&mut memdir(dir.path(), ["call"]), calls).code, Some(0));
+    let done = shell(dir.path(), "$MEMDIR diff a.md 1h");
+    assert!(done.out.starts_with("--- /dev/null\n"), "{done:?}");
+    let done =
+        shell(dir.path(), "$MEMDIR prune --history --keep-versions 1 > pruned && $MEMDIR diff a.md 1h");
+    assert_eq!((done.code, done.out.as_str()), (Some(1), ""), "{done:?}");
+    assert!(
+        done.err.starts_with("error: the history of `/memories/a.md` does not reach back so far\nhint: "),
+        "{done:?}"
+    );
+}
+
+#[test]
+fn a_version_that_is_named_twice_is_redacted_once() {
+    let dir = scratch();
+    create(dir.path(), "a.md", "one\n");
+    shell(dir.path(), "echo two > memory/memories/a.md");
+    let log = objects(&shell(dir.path(), "$MEMDIR log --json"));
+    let id = log[1]["id"].as_str().unwrap();
+    let done = shell(dir.path(), &format!("$MEMDIR redact {id} {id} --json"));
+    assert_eq!(objects(&done)[0]["versions"].as_array().unwrap().len(), 1, "{done:?}");
+}
+
+#[test]
+fn a_receipt_replaces_nothing() {
+    let dir = scratch();
+    create(dir.path(), "a.md", "one\n");
+    fs::write(dir.path().join("receipt.json"), "precious").unwrap();
+    let done = shell(dir.path(), "$MEMDIR forget --all --yes --receipt receipt.json");
+    assert_eq!(done.code, Some(1), "{done:?}");
+    assert_eq!(done.err, "error: `receipt.json` is there already\nhint: give the receipt another name\n");
+    assert_eq!(shell(dir.path(), "$MEMDIR cat a.md").out, "one\n");
+}
+
+#[test]
+fn an_archive_comes_through_any_pipe() {
+    let dir = scratch();
+    create(dir.path(), "a.md", "one\n");
+    let line = "$MEMDIR export --output all.tar && mkfifo pipe && { cat all.tar > pipe & } && \
+                $MEMDIR import pipe --dir copy && $MEMDIR cat --dir copy a.md";
+    let done = shell(dir.path(), line);
+    assert!(done.code == Some(0) && done.out.ends_with("one\n"), "{done:?}");
+}
+
+#[test]
+fn a_place_that_cannot_be_imported_into_is_named() {
+    let dir = scratch();
+    fs::create_dir(dir.path().join("from")).unwrap();
+    fs::write(dir.path().join("from/a.md"), "one\n").unwrap();
+    let done = shell(dir.path(), "$MEMDIR import from --into .hidden");
+    assert_eq!((done.code, done.out.as_str()), (Some(1), ""), "{done:?}");
+    assert!(done.err.starts_with("error: `/memories/.hidden` is hidden"), "{done:?}");
+    create(dir.path(), "pol/a.md", "one\n");
+    fs::write(dir.path().join("memory/memdir.toml"), "read_only = [\"/memories/pol/\"]\n").unwrap();
+    assert_eq!(shell(dir.path(), "$MEMDIR import from && $MEMDIR cat a.md").code, Some(0));
+    let done = shell(dir.path(), "$MEMDIR import from --into pol");
+    assert!(done.err.contains("the entry `a.md` cannot be imported: its place is read-only"), "{done:?}");
+    let done = shell(dir.path(), "$MEMDIR import from --into .git");
+    assert!(done.err.contains("hint: `.git` is never changed"), "{done:?}");
+}
+
+#[test]
+fn what_cannot_be_overwritten_is_not_said_to_be() {
+    let dir = scratch();
+    create(dir.path(), "a.md/b.md", "one\n");
+    fs::create_dir(dir.path().join("from")).unwrap();
+    fs::write(dir.path().join("from/a.md"), "two\n").unwrap();
+    for (option, hint) in [("", "--overwrite replaces files"), ("--overwrite", "no file is in the way there")]
+    {
+        let done = shell(dir.path(), &format!("$MEMDIR import from {option}"));
+        assert_eq!(done.code, Some(1), "{done:?}");
+        let said =
+            format!("error: 1 place holds something else, and nothing was changed there\nhint: {hint}");
+        assert!(done.err.starts_with(&said), "{done:?}");
+    }
+    assert_eq!(shell(dir.path(), "$MEMDIR cat a.md/b.md").out, "one\n");
+}
+
+#[test]
+fn lines_of_two_files_are_kept_apart() {
+    let dir = scratch();
+    create(dir.path(), "a.md", "one\ntwo\n");
+    create(dir.path(), "b.md", "one\ntwo\n");
+    let done = shell(dir.path(), "$MEMDIR grep one -A 1");
+    assert_eq!(
+        done.out,
+        "/memories/a.md:1:one\n/memories/a.md-2-two\n--\n/memories/b.md:1:one\n/memories/b.md-2-two\n"
+    );
 }
 
 #[test]

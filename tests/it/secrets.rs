@@ -274,7 +274,9 @@ fn an_edit_that_cannot_be_merged_keeps_the_rest_of_what_was_written() {
     let theirs =
         json!({"command": "str_replace", "path": "/memories/a.md", "old_str": "one", "new_str": "theirs"});
     texts(&dispatcher, [theirs]);
-    let memdir::Edited::Conflict { mine, .. } = draft.finish().unwrap() else { panic!("it was merged") };
+    let memdir::Edited::Conflict { mine, .. } = draft.finish().unwrap().edited else {
+        panic!("it was merged")
+    };
     let kept = store.history().unwrap().content(mine).unwrap();
     assert_eq!(String::from_utf8_lossy(&kept), "mine\n[redacted: github-pat]\n");
 }

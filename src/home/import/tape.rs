@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use tar::{EntryType, Header, PaxExtensions};
 
-use super::{Entry, ImportError, Kind};
+use super::{Entry, ImportError, Kind, shown};
 
 /// Bytes of a block: a header is one, and content fills whole ones.
 const BLOCK: usize = 512;
@@ -28,7 +28,7 @@ pub(super) fn each_entry(
     let mut told = Told::default();
     loop {
         let mut block = [0; BLOCK];
-        let length = fill(archive, &mut block).map_err(unreadable)?;
+        let length = fill(archive, &mut block).map_err(|e| unreadable(&e))?;
         if is_first && let Some((_, packer)) = PACKED.iter().find(|(magic, _)| block.starts_with(magic)) {
             return Err(bad(format!("it is compressed with {packer}: unpack that first")));
         }
@@ -77,7 +77,7 @@ pub(super) fn each_entry(
                 };
                 let mut content = archive.take(size);
                 each(Entry { name: &name, kind, size, content: &mut content })?;
-                io::copy(&mut content, &mut io::sink()).map_err(unreadable)?;
+                io::copy(&mut content, &mut io::sink()).map_err(|e| unreadable(&e))?;
                 if content.limit() > 0 {
                     return Err(bad(CUT));
                 }
@@ -94,12 +94,9 @@ fn bad(why: impl Into<String>) -> ImportError {
     ImportError::Archive { why: why.into() }
 }
 
-fn unreadable(source: io::Error) -> ImportError {
-    ImportError::Read { name: "the archive".to_owned(), source }
-}
-
-fn shown(name: &[u8]) -> String {
-    String::from_utf8_lossy(name).into_owned()
+/// The archive as a whole, which has no name of its own.
+pub(super) fn unreadable(source: &io::Error) -> ImportError {
+    bad(format!("it cannot be read: {source}"))
 }
 
 /// What is told of an entry in front of it.
@@ -145,7 +142,7 @@ fn foreword(archive: &mut dyn Read, size: u64) -> Result<Vec<u8>, ImportError> {
         return Err(bad(format!("it has a name or attributes of more than {FOREWORD} bytes")));
     }
     let mut bytes = Vec::new();
-    archive.take(size).read_to_end(&mut bytes).map_err(unreadable)?;
+    archive.take(size).read_to_end(&mut bytes).map_err(|e| unreadable(&e))?;
     if (bytes.len() as u64) < size {
         return Err(bad(CUT));
     }
@@ -155,7 +152,7 @@ fn foreword(archive: &mut dyn Read, size: u64) -> Result<Vec<u8>, ImportError> {
 
 fn pass_over_padding(archive: &mut dyn Read, size: u64) -> Result<(), ImportError> {
     let padding = size.next_multiple_of(BLOCK as u64) - size;
-    let read = io::copy(&mut archive.take(padding), &mut io::sink()).map_err(unreadable)?;
+    let read = io::copy(&mut archive.take(padding), &mut io::sink()).map_err(|e| unreadable(&e))?;
     if read < padding { Err(bad(CUT)) } else { Ok(()) }
 }
 

@@ -5,9 +5,9 @@ use std::os::fd::AsFd as _;
 use super::Findings;
 use crate::disk::{Go, Visit, What, survey};
 use crate::error::{Error, Result};
-use crate::path::MemoryPath;
+use crate::path::{MemoryPath, PathError, is_passed_over};
 use crate::store::core::Core;
-use crate::store::scan::survey::{Unreachable, is_passed_over, reach};
+use crate::store::scan::survey::{Unreachable, reach};
 use crate::store::{Hidden, Settings};
 
 /// Walks over all that stands below the root.
@@ -77,11 +77,13 @@ impl Walker<'_> {
         let path = match reach(&MemoryPath::ROOT, seen.path) {
             Ok(path) => path,
             Err(why) => {
-                let why = match why {
-                    Unreachable::NotText => "its name is not UTF-8".to_owned(),
-                    Unreachable::Path(rule) => format!("as a path {rule}"),
+                let (why, remedy) = match why {
+                    Unreachable::NotText => ("its name is not UTF-8".to_owned(), "rename it"),
+                    Unreachable::Path(rule @ (PathError::Long | PathError::Deep)) => {
+                        (format!("its path is not valid: {rule}"), "move it further up")
+                    }
+                    Unreachable::Path(rule) => (format!("its path is not valid: {rule}"), "rename it"),
                 };
-                let remedy = "rename it, or move it further up";
                 self.findings.wrong("name", place(&rest), format!("the tool cannot reach it: {why}"), remedy);
                 return Ok(Go::Past);
             }

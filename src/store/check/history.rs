@@ -63,7 +63,10 @@ pub(super) fn unexpected(since: Option<u64>) -> Finding {
             kind: "head",
             is_wrong: false,
             place,
-            problem: format!("the chain goes on for {since} versions beyond the expected head; up to it nothing was altered"),
+            problem: format!(
+                "the chain goes on for {since} {} beyond the expected head; up to it nothing was altered",
+                if since == 1 { "version" } else { "versions" }
+            ),
             remedy: "keep the new head, which `memdir check --print-head` gives".to_owned(),
             is_fixed: false,
         },
@@ -91,6 +94,12 @@ pub(super) fn unreadable(error: &Error) -> Finding {
         Error::Write { why: Trouble::Denied, .. } | Error::Read { why: Trouble::Denied, .. } => {
             "check the owner and the mode of the store's directories"
         }
+        // Nothing is known to be wrong with it: it is not to be thrown away.
+        Error::Write { why: Trouble::ReadOnly, .. } => {
+            "it is of an older memdir, and has to be brought up to date once: mount its file system so that it can be written"
+        }
+        Error::Write { why: Trouble::NoSpace, .. } => "free some space, and check again",
+        Error::Write { why: Trouble::TooManyFiles, .. } => "raise the limit of open files (`ulimit -n`)",
         _ => DAMAGED,
     };
     Finding {
@@ -103,5 +112,19 @@ pub(super) fn unreadable(error: &Error) -> Finding {
         },
         remedy: remedy.to_owned(),
         is_fixed: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_damaged_journal_is_to_be_moved_away() {
+        let remedy = |why| unreadable(&Error::Write { why, doing: String::new(), source: None }).remedy;
+        assert_eq!(remedy(Trouble::Journal), DAMAGED);
+        for why in [Trouble::ReadOnly, Trouble::NoSpace, Trouble::Denied, Trouble::TooManyFiles] {
+            assert!(!remedy(why).contains("journal.db"), "{why:?}");
+        }
     }
 }

@@ -1,10 +1,10 @@
 //! From an outline to a plan: what stands on the disk is looked at, and the contents are read.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::outline::{Ground, Unit, Write};
-use super::wish::{State, Wish};
+use super::wish::{Content, State, Wish};
 use crate::disk::Look;
 use crate::error::{Error, NoContent, Result};
 use crate::hash::Hash;
@@ -59,7 +59,7 @@ pub(super) fn plan(
 
 fn add_write(snapshot: &mut Snapshot<'_>, wish: &Wish, write: &Write, plan: &mut Plan) -> Result<()> {
     let Wish { memory, now, then: Some(then), .. } = wish else { return Ok(()) };
-    let bytes = content(snapshot, now.as_ref(), then)?;
+    let bytes = content(snapshot, wish, then)?;
     // The file that is replaced is the one that is seen now.
     snapshot.read(&then.path)?;
     if let Some(mode) = then.mode {
@@ -79,8 +79,24 @@ fn add_write(snapshot: &mut Snapshot<'_>, wish: &Wish, write: &Write, plan: &mut
     Ok(())
 }
 
-/// The bytes that a memory had then: out of the journal, off the disk where they are the same, or out of `kept/`.
-fn content(snapshot: &mut Snapshot<'_>, now: Option<&State>, then: &State) -> Result<Bytes> {
+/// The bytes that a memory is to have. Those that it had then: out of the journal, off the disk where they are the same, or
+/// out of `kept/`.
+fn content(snapshot: &mut Snapshot<'_>, wish: &Wish, then: &State) -> Result<Bytes> {
+    let now = wish.now.as_ref();
+    if let (Content::Now | Content::Merged, Some(now)) = (wish.content, now) {
+        let here = match snapshot.read(&now.path)? {
+            Found::File(bytes) => Some(bytes),
+            Found::Not(_) => snapshot.journal.history().content(now.n)?.map(Into::into),
+        };
+        let bytes = match here {
+            Some(here) if wish.content == Content::Merged => wish.merged(snapshot, &here)?,
+            here => here,
+        };
+        if let Some(bytes) = bytes {
+            return Ok(bytes);
+        }
+        // It was made to something else a moment ago: that is in the history then.
+    }
     if let Some(bytes) = snapshot.journal.history().content(then.n)? {
         return Ok(bytes.into());
     }
@@ -104,6 +120,8 @@ pub(super) fn empty_directories(
     dirs: &BTreeSet<MemoryPath>,
 ) -> Result<Vec<Edit>> {
     let mut tops = BTreeSet::new();
+    // Many of them may be below the same large directory.
+    let mut known = HashMap::new();
     for dir in dirs {
         let mut top = None;
         for dir in std::iter::once(dir.clone()).chain(dir.ancestors()) {
@@ -112,7 +130,7 @@ pub(super) fn empty_directories(
             }
             match snapshot.look(&dir)? {
                 Look::Missing => {}
-                Look::Directory if is_empty(snapshot, &dir)? => top = Some(dir),
+                Look::Directory if is_empty(snapshot, &dir, &mut known)? => top = Some(dir),
                 _ => break,
             }
         }
@@ -123,11 +141,22 @@ pub(super) fn empty_directories(
     Ok(tops.iter().filter(is_topmost).map(Edit::remove).collect())
 }
 
-fn is_empty(snapshot: &mut Snapshot<'_>, dir: &MemoryPath) -> Result<bool> {
+/// Whether nothing is in a directory but such directories; `known` remembers of which that was asked before.
+fn is_empty(
+    snapshot: &mut Snapshot<'_>,
+    dir: &MemoryPath,
+    known: &mut HashMap<MemoryPath, bool>,
+) -> Result<bool> {
+    if let Some(&known) = known.get(dir) {
+        return Ok(known);
+    }
+    let mut is_all_empty = true;
     for (entry, is_dir) in snapshot.entries(dir)? {
-        if !is_dir || !is_empty(snapshot, &entry)? {
-            return Ok(false);
+        is_all_empty = is_dir && is_empty(snapshot, &entry, known)?;
+        if !is_all_empty {
+            break;
         }
     }
-    Ok(true)
+    known.insert(dir.clone(), is_all_empty);
+    Ok(is_all_empty)
 }

@@ -390,6 +390,8 @@ impl<'a> Drawer<'a> {
             to: None,
             version: None,
             undone: 0,
+            kept: 0,
+            unmerged: None,
         }));
         memories.sort_by(|a, b| {
             let path = |restored: &'_ Restored| restored.to.clone().or_else(|| restored.from.clone());

@@ -1,6 +1,7 @@
 //! What a memory is to become, as one version or another has it.
 
-use super::Restored;
+use super::revert::Undo;
+use super::{Restored, Unmerged};
 use crate::error::{Error, NoContent, Result};
 use crate::hash::Hash;
 use crate::id::VersionId;
@@ -9,7 +10,7 @@ use crate::path::MemoryPath;
 use crate::version::{Operation, Version};
 
 /// What one memory is to become.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Wish {
     /// The memory; `None`: one that begins with this.
     pub(super) memory: Option<i64>,
@@ -17,8 +18,28 @@ pub(super) struct Wish {
     pub(super) now: Option<State>,
     /// What it is to be; `None`: dead.
     pub(super) then: Option<State>,
+    /// What content that is.
+    pub(super) content: Content,
     /// Versions of it that are undone with that.
     pub(super) undone: u64,
+    /// Versions of it that came later and stay.
+    pub(super) kept: u64,
+    /// Why they do not.
+    pub(super) unmerged: Option<Unmerged>,
+    /// The change that is undone, where what came after it may stay.
+    pub(super) undo: Option<Box<Undo>>,
+}
+
+/// Where the content comes from that a memory is to have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Content {
+    /// The version whose state it is.
+    #[default]
+    Version,
+    /// What it has now, whatever that is by then.
+    Now,
+    /// A merge of that with what it was before a change.
+    Merged,
 }
 
 /// What a living memory is at one moment.
@@ -41,9 +62,11 @@ impl Wish {
     /// # Errors
     /// [`Error::NoContent`] when what it was is redacted.
     pub(super) fn of(target: Target) -> Result<Self> {
-        let Target { memory, now, then, since, .. } = target;
+        let Target { memory, now, then, since, after, later, .. } = target;
         let then = then.as_ref().map(State::to_restore).transpose()?;
-        Ok(Self { memory: Some(memory), now: State::of(&now), then, undone: since })
+        let undo = Undo::of(then.as_ref(), after.as_ref(), since, later).map(Box::new);
+        let now = State::of(&now);
+        Ok(Self { memory: Some(memory), now, then, undone: since, undo, ..Self::default() })
     }
 
     pub(super) fn is_fulfilled(&self) -> bool {
@@ -64,8 +87,10 @@ impl Wish {
         Restored {
             from: self.now.as_ref().map(|now| now.path.clone()),
             to: self.then.as_ref().map(|then| then.path.clone()),
-            version: self.then.as_ref().map(|then| then.id),
+            version: self.then.as_ref().map(|then| then.id).filter(|_| self.content != Content::Merged),
             undone: self.undone,
+            kept: self.kept,
+            unmerged: self.unmerged,
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::disk::{Go, OpenFile, Visit, What, survey};
 use crate::error::{Error, Result, Trouble};
 use crate::hash::Hash;
 use crate::journal::{Head, History};
-use crate::path::{MemoryPath, PathError};
+use crate::path::{MemoryPath, PathError, is_passed_over};
 use crate::store::absorb::UNREAD;
 use crate::store::core::Core;
 use crate::store::session::MOST_READ;
@@ -60,11 +60,6 @@ pub(in crate::store) enum Unreachable {
     NotText,
     /// Its path breaks a rule.
     Path(PathError),
-}
-
-/// Whether scans pass a name over, as listings do.
-pub(in crate::store) fn is_passed_over(name: &[u8]) -> bool {
-    name.starts_with(b".") || name == b"node_modules"
 }
 
 /// The path that the tool has for what lies at `rest` below a directory.

@@ -86,7 +86,7 @@ fn whatever_is_altered_is_found() {
             "chain",
             "its link to the version before it does not hold",
         ),
-        ("DELETE FROM version WHERE n = 5", "chain", "the 1 versions before it are missing"),
+        ("DELETE FROM version WHERE n = 5", "chain", "the version before it is missing"),
         ("DELETE FROM anchor", "chain", "the 2 versions before it are missing"),
         (
             "UPDATE anchor SET last = 3",
@@ -97,6 +97,11 @@ fn whatever_is_altered_is_found() {
             "UPDATE anchor SET chain = zeroblob(32)",
             "chain",
             "its link to the version before it does not hold",
+        ),
+        (
+            "INSERT INTO anchor VALUES (19, 20, zeroblob(32))",
+            "chain",
+            "there is a record of removed versions (19 to 20) after the newest one",
         ),
         ("DELETE FROM redaction", "chain", "its path is gone, and it was not redacted"),
         (

@@ -101,6 +101,42 @@ fn what_was_redacted_is_in_no_byte() {
     world.check(&[]);
 }
 
+/// What was taken back is a memory of its own where its file was new, and in no list that anybody could redact it from.
+#[test]
+fn what_was_taken_back_is_erased_with_any_redaction() {
+    let mut withdrawn = 0;
+    for step in 0.. {
+        let world = World::new();
+        let store = world.open();
+        put(&store, "d/f.md", "text").unwrap();
+        put(&store, "a.md", "1").unwrap();
+        let old = all(&store)[1].id;
+        put(&store, "a.md", "2").unwrap();
+        let root = world.base().join("memories");
+        crate::fail::interfere_after(step, move || std::fs::remove_dir_all(root.join("d")).unwrap());
+        let result = store.change(|snapshot| {
+            let mut edits = Vec::new();
+            for at in ["new/CANARYname.md", "d/f.md"] {
+                snapshot.read(&path(at))?;
+                edits.push(Edit::Write { path: path(at), bytes: b"CANARYtext\n".to_vec().into() });
+            }
+            Ok::<_, Error>((edits, ()))
+        });
+        if crate::fail::was_left_alone() {
+            break;
+        }
+        if result.is_ok() {
+            continue;
+        }
+        withdrawn += 1;
+        assert_eq!(store.redact(&[old]).unwrap().erasure, Erasure::Done);
+        assert_eq!(found(&world, "CANARY"), [] as [String; 0], "step {step}");
+        drop(store);
+        world.check(&["d/f.md"]);
+    }
+    assert!(withdrawn > 0);
+}
+
 /// The tables and indexes take their pages apart as they grow, and leave copies of rows between others.
 #[test]
 fn nothing_is_left_between_the_rows_either() {
@@ -214,6 +250,37 @@ fn a_redaction_that_was_cut_short_is_finished_by_the_next_process() {
         let is_redacted = all(&store)[0].redacted.is_some();
         drop(store);
         assert_eq!(found(&world, "CANARY").is_empty(), is_redacted, "crash after {steps} steps");
+        world.check(&[]);
+        if survived {
+            break;
+        }
+        steps += 1;
+    }
+    assert!(steps > 5, "{steps}");
+}
+
+#[test]
+fn a_pruning_that_was_cut_short_is_finished_by_the_next() {
+    let keep = Keep { size: Some(1), ..Keep::default() };
+    let mut steps = 0;
+    loop {
+        let world = World::new();
+        let store = world.open();
+        put(&store, "a.md", "CANARY").unwrap();
+        world.write("a.md", b"\xff CANARY");
+        remove(&store, "a.md").unwrap();
+        put(&store, "b.md", "2").unwrap();
+        assert_eq!(found(&world, "CANARY").len(), 2, "in the journal and in `kept`");
+        crate::fail::crash_after(steps);
+        let pruned =
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| store.prune_history(&keep).map(drop)));
+        drop(store);
+        let survived = crate::fail::survive();
+        assert!(survived == pruned.is_ok());
+        let store = world.open();
+        assert_eq!(store.prune_history(&keep).unwrap().erasure, Erasure::Done);
+        drop(store);
+        assert_eq!(found(&world, "CANARY"), [] as [String; 0], "crash after {steps} steps");
         world.check(&[]);
         if survived {
             break;
@@ -475,4 +542,28 @@ proptest! {
         store = { drop(store); world.open() };
         look(&store, |session| session.journal.verify());
     }
+}
+
+#[test]
+fn who_still_holds_what_was_redacted_is_named() {
+    let world = World::new();
+    let store = world.open();
+    put(&store, "a.md", "secret\n").unwrap();
+    put(&store, "a.md", "").unwrap();
+    put(&store, "a.md", "secret\n").unwrap();
+    put(&store, "a.md", "fine\n").unwrap();
+    put(&store, "b.md", "secret\n").unwrap();
+    put(&store, "c.md", "").unwrap();
+    rename(&store, "b.md", "d.md").unwrap();
+    let ids: Vec<_> = all(&store).iter().map(|version| version.id).collect();
+    let held = |redacted: &[VersionId]| {
+        let held = store.redact(redacted).unwrap().still_held;
+        held.iter().map(|version| version.id).collect::<Vec<_>>()
+    };
+    assert_eq!(held(&[ids[1]]), [], "of nothing there is no need to warn");
+    assert_eq!(held(&[ids[0]]), [ids[6], ids[4], ids[2]]);
+    assert_eq!(held(&[ids[0]]), [], "it is not known any more what it was");
+    assert_eq!(held(&[ids[2], ids[4]]), [ids[6]]);
+    drop(store);
+    world.check(&[]);
 }

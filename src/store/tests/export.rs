@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use super::*;
 use crate::id::ChangeId;
-use crate::store::{Edited, Hidden, Others, Put, Restore, Settings, StoredFile, settle};
+use crate::store::{Edited, Hidden, Original, Others, Put, Restore, Settings, StoredFile, settle};
 use crate::version::{Log, Version};
 
 fn all(store: &Store) -> Vec<StoredFile> {
@@ -158,6 +158,16 @@ fn files_are_put_where_nothing_stands_in_the_way() {
     world.check(&[]);
 }
 
+/// What was copied of something that the history does not know.
+fn unknown(at: &str, text: Option<&str>) -> Original {
+    Original { path: path(at), text: text.map(str::to_owned), memory: None }
+}
+
+/// What is copied of a memory.
+fn original(store: &Store, at: &str) -> Original {
+    store.original(&path(at)).unwrap().unwrap()
+}
+
 #[test]
 fn an_edited_text_is_put_back_whatever_became_of_the_memory() {
     let base = "1\n2\n3\n";
@@ -167,7 +177,7 @@ fn an_edited_text_is_put_back_whatever_became_of_the_memory() {
         (Some(base), Some("1\nx\n3\n"), base, Edited::Unchanged, Some("1\nx\n3\n")),
         (Some(base), Some("1\nx\n3\n"), "1\nx\n3\n", Edited::Merged, Some("1\nx\n3\n")),
         (Some(base), Some("1\nx\n3\n4\n"), "1\nx\n3\n", Edited::Merged, Some("1\nx\n3\n4\n")),
-        (Some(base), None, "1\n", Edited::Merged, Some("1\n")),
+        (Some(base), None, "1\n", Edited::Revived, Some("1\n")),
         (Some(base), None, base, Edited::Unchanged, None),
         (None, None, "new\n", Edited::Written, Some("new\n")),
         (None, None, "", Edited::Unchanged, None),
@@ -178,7 +188,8 @@ fn an_edited_text_is_put_back_whatever_became_of_the_memory() {
         if let Some(now) = now {
             put(&store, "d/a.md", now).unwrap();
         }
-        assert_eq!(store.settle(&path("d/a.md"), base, mine).unwrap(), edited, "{base:?} {now:?} {mine:?}");
+        let settled = store.settle(&unknown("d/a.md", base), mine).unwrap();
+        assert_eq!((settled.path, settled.edited), (path("d/a.md"), edited), "{base:?} {now:?} {mine:?}");
         assert_eq!(world.read("d/a.md").as_deref(), after.map(str::as_bytes), "{base:?} {now:?} {mine:?}");
         drop(store);
         world.check(&[]);
@@ -192,7 +203,7 @@ fn where_edits_meet_the_memory_stays_and_the_edited_text_is_a_version() {
         let store = world.open();
         let now = if now == "\u{fffd}" { b"\xff".as_slice() } else { now.as_bytes() };
         put(&store, "a.md", now).unwrap();
-        let edited = store.settle(&path("a.md"), base, "mine\n").unwrap();
+        let edited = store.settle(&unknown("a.md", base), "mine\n").unwrap().edited;
         let Edited::Conflict { mine, both } = edited else { panic!("{edited:?}") };
         let theirs = String::from_utf8_lossy(now);
         let theirs = theirs.trim_end();
@@ -216,6 +227,20 @@ fn where_edits_meet_the_memory_stays_and_the_edited_text_is_a_version() {
     }
 }
 
+#[test]
+fn a_memory_that_somebody_let_grow_past_the_limit_stays_where_edits_meet() {
+    let world = World::new();
+    let store = world.open();
+    put(&store, "a.md", "1\n").unwrap();
+    let large = "x".repeat((1 << 20) + 1);
+    world.write("a.md", &large);
+    let edited = store.settle(&unknown("a.md", Some("1\n")), "mine\n").unwrap().edited;
+    assert!(matches!(edited, Edited::Conflict { .. }));
+    assert_eq!(world.read("a.md").unwrap(), large.as_bytes());
+    drop(store);
+    world.check(&[]);
+}
+
 /// A batch takes 64 changes. What was committed together has one time, but for the microseconds that tell changes apart.
 #[test]
 fn both_versions_of_a_conflict_are_committed_together_however_many_wait() {
@@ -234,7 +259,7 @@ fn both_versions_of_a_conflict_are_committed_together_however_many_wait() {
             Box::new(decide) as settle::Decision
         });
         let change = store.new_change();
-        let (pair, _) = settle::decisions(&path("a.md"), Some("1\n"), "mine\n", change);
+        let (pair, _) = settle::decisions(&unknown("a.md", Some("1\n")), "mine\n", change);
         let results = store.carry_out(others.chain(pair).collect());
         assert!(results.iter().all(Result::is_ok));
         let pair = versions(&store, &Log { change: Some(change), ..Log::default() });
@@ -252,11 +277,13 @@ fn an_edit_from_outside_meets_an_edited_text_as_any_other() {
     let world = World::new();
     let store = world.open();
     put(&store, "a.md", "1\n2\n3\n").unwrap();
+    let one = original(&store, "a.md");
     world.write("a.md", "0\n1\n2\n3\n");
-    assert_eq!(store.settle(&path("a.md"), Some("1\n2\n3\n"), "1\n2\n3\n4\n").unwrap(), Edited::Merged);
+    assert_eq!(store.settle(&one, "1\n2\n3\n4\n").unwrap().edited, Edited::Merged);
     assert_eq!(contents(&store), ["1\n2\n3\n", "0\n1\n2\n3\n", "0\n1\n2\n3\n4\n"]);
+    let two = original(&store, "a.md");
     world.write("a.md", "outside\n");
-    let edited = store.settle(&path("a.md"), Some("0\n1\n2\n3\n4\n"), "mine\n").unwrap();
+    let edited = store.settle(&two, "mine\n").unwrap().edited;
     assert!(matches!(edited, Edited::Conflict { .. }));
     assert_eq!(contents(&store)[3..], ["outside\n", "mine\n", "outside\n"]);
     drop(store);
@@ -270,13 +297,125 @@ fn what_cannot_be_written_is_an_error_and_changes_nothing() {
     put(&store, "d/a.md", "1").unwrap();
     put(&store, "f", "1").unwrap();
     let tree = world.tree();
-    let settle = |at| store.settle(&path(at), Some("1"), "2").unwrap_err();
+    let settle = |at| store.settle(&unknown(at, Some("1")), "2").unwrap_err();
     assert!(matches!(settle("d"), Error::Exists { .. }));
     assert!(matches!(settle("f/a.md"), Error::BelowFile { .. }));
     assert!(matches!(settle(".a.md"), Error::Hidden { .. }));
     let large = "x".repeat((1 << 20) + 1);
-    assert!(matches!(store.settle(&path("f"), Some("1"), &large), Err(Error::TooLarge { .. })));
+    assert!(matches!(store.settle(&original(&store, "f"), &large), Err(Error::TooLarge { .. })));
     assert_eq!(world.tree(), tree);
+    drop(store);
+    world.check(&[]);
+}
+
+/// The memory that is at a path now.
+fn memory_at(store: &Store, at: &str) -> crate::id::MemoryId {
+    store.history().unwrap().head(&path(at)).unwrap().unwrap().memory_id
+}
+
+#[test]
+fn an_edited_text_goes_where_the_memory_went() {
+    type Move = fn(&World, &Store);
+    let moves: [(Move, &str); 3] = [
+        (|_, store| rename(store, "d/a.md", "b.md").unwrap(), "b.md"),
+        (|_, store| rename(store, "d", "e/f").unwrap(), "e/f/a.md"),
+        (|world, _| std::fs::rename(world.file("d/a.md"), world.file("b.md")).unwrap(), "b.md"),
+    ];
+    for (go, to) in moves {
+        for is_taken in [false, true] {
+            for (theirs, mine, after, edited) in [
+                (None, "1\n2\n3\n4\n", "1\n2\n3\n4\n", Some(Edited::Written)),
+                (Some("0\n1\n2\n3\n"), "1\n2\n3\n4\n", "0\n1\n2\n3\n4\n", Some(Edited::Merged)),
+                (Some("1\nx\n3\n"), "1\ny\n3\n", "1\nx\n3\n", None),
+            ] {
+                let world = World::new();
+                let store = world.open();
+                put(&store, "d/a.md", "1\n2\n3\n").unwrap();
+                let (draft, memory) = (original(&store, "d/a.md"), memory_at(&store, "d/a.md"));
+                go(&world, &store);
+                if is_taken {
+                    store.absorb(&MemoryPath::ROOT).unwrap();
+                    put(&store, "d/a.md", "another\n").unwrap();
+                }
+                if let Some(theirs) = theirs {
+                    store.absorb(&MemoryPath::ROOT).unwrap();
+                    put(&store, to, theirs).unwrap();
+                }
+                let settled = store.settle(&draft, mine).unwrap();
+                assert_eq!(settled.path, path(to));
+                match edited {
+                    Some(edited) => assert_eq!(settled.edited, edited),
+                    None => assert!(matches!(settled.edited, Edited::Conflict { .. })),
+                }
+                assert_eq!(world.read(to).unwrap(), after.as_bytes());
+                assert_eq!(world.read("d/a.md").as_deref(), is_taken.then_some(&b"another\n"[..]));
+                assert_eq!(memory_at(&store, to), memory);
+                drop(store);
+                world.check(&[]);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_edited_memory_that_was_deleted_lives_again() {
+    type Delete = fn(&World, &Store);
+    let deletions: [(Delete, &str); 4] = [
+        (|_, store| remove(store, "d/a.md").unwrap(), "d/a.md"),
+        (|_, store| remove(store, "d").unwrap(), "d/a.md"),
+        (|world, _| std::fs::remove_dir_all(world.file("d")).unwrap(), "d/a.md"),
+        (
+            |_, store| {
+                rename(store, "d/a.md", "b.md").unwrap();
+                remove(store, "b.md").unwrap();
+            },
+            "b.md",
+        ),
+    ];
+    for (delete, to) in deletions {
+        let world = World::new();
+        let store = world.open();
+        put(&store, "d/a.md", "1\n").unwrap();
+        let (draft, memory) = (original(&store, "d/a.md"), memory_at(&store, "d/a.md"));
+        delete(&world, &store);
+        assert_eq!(store.settle(&draft, "1\n").unwrap().edited, Edited::Unchanged);
+        assert_eq!(world.read(to), None);
+        let settled = store.settle(&draft, "2\n").unwrap();
+        assert_eq!((settled.path, settled.edited), (path(to), Edited::Revived));
+        assert_eq!(world.read(to).unwrap(), b"2\n");
+        assert_eq!(memory_at(&store, to), memory);
+        drop(store);
+        world.check(&[]);
+    }
+}
+
+#[test]
+fn an_edited_text_takes_nobodys_place() {
+    let world = World::new();
+    let store = world.open();
+    put(&store, "a.md", "1\n").unwrap();
+    let draft = original(&store, "a.md");
+    remove(&store, "a.md").unwrap();
+    put(&store, "a.md", "1\n").unwrap();
+    let another = memory_at(&store, "a.md");
+    assert!(matches!(store.settle(&draft, "2\n"), Err(Error::Taken { path: at }) if at == path("a.md")));
+    assert_eq!(world.read("a.md").unwrap(), b"1\n");
+    assert_eq!(memory_at(&store, "a.md"), another);
+    drop(store);
+    world.check(&[]);
+}
+
+#[test]
+fn what_is_kept_of_a_conflict_has_the_edits_of_others_elsewhere() {
+    let world = World::new();
+    let store = world.open();
+    put(&store, "a.md", "1\n2\n3\n4\n5\n").unwrap();
+    let draft = original(&store, "a.md");
+    put(&store, "a.md", "1\ntheirs\n3\n4\nfive\n").unwrap();
+    let Edited::Conflict { mine, .. } = store.settle(&draft, "1\nmine\n3\n4\n5\n").unwrap().edited else {
+        panic!("both changed the second line")
+    };
+    assert_eq!(text(&store.history().unwrap().content(mine).unwrap()), "1\nmine\n3\n4\nfive\n");
     drop(store);
     world.check(&[]);
 }

@@ -53,9 +53,9 @@ fn a_memory_is_found_by_every_path_that_it_had() {
     }
     let both: Vec<_> = std::iter::once("created b.md").chain(all).collect();
     assert_eq!(words(&log(&history, &at("b.md"))), both);
-    // Of a directory only what was in it.
-    assert_eq!(words(&log(&history, &at("d"))), ["created d/a.md"]);
-    assert_eq!(words(&log(&history, &at("e"))), ["modified e/a.md"]);
+    // Of a directory only what was in it, until it went away.
+    assert_eq!(words(&log(&history, &at("d"))), ["modified e/a.md", "created d/a.md"]);
+    assert_eq!(words(&log(&history, &at("e"))), ["modified b.md", "modified e/a.md"]);
     assert_eq!(log(&history, &at("nowhere")), []);
     assert_eq!(log(&history, &at("")).len(), 7);
     // One id through all of it.
@@ -122,8 +122,10 @@ fn every_question_is_answered_as_by_looking_through_all_of_it() {
 fn is_asked_for(log: &Log, version: &Version, all: &[Version]) -> bool {
     let is_at = |path: &MemoryPath| {
         let at = version.path.as_ref().unwrap();
+        let from = all.iter().find(|v| Some(v.n) == version.prev).and_then(|v| v.path.as_ref());
         at == path
             || at.is_below(path)
+            || from.is_some_and(|from| from.is_below(path))
             || all.iter().any(|v| v.memory == version.memory && v.path.as_ref() == Some(path))
     };
     let is_by = |actor: &ActorFilter| match (actor, &version.created_by) {
@@ -378,4 +380,47 @@ fn a_withdrawn_change_never_was() {
         targets(&history.journal().changed_since(&MemoryPath::ROOT, 0).unwrap()),
         [target(Some("a.md"), None, 2)]
     );
+}
+
+#[test]
+fn all_contents_are_read_as_one_by_one() {
+    let world = World::new();
+    let store = world.open();
+    let text = "a line that is kept\n".repeat(400);
+    put(&store, "d/a.md", format!("a\n{text}")).unwrap();
+    put(&store, "b.md", format!("b\n{text}")).unwrap();
+    for n in 0..150 {
+        append(&store, "d/a.md", &format!("{n}\n")).unwrap();
+        put(&store, "b.md", format!("b {n}\n{text}")).unwrap();
+        if n == 40 {
+            put(&store, "d/a.md", "").unwrap();
+            rename(&store, "b.md", "d/b.md").unwrap();
+            put(&store, "b.md", "another\n").unwrap();
+        }
+    }
+    world.write("d/binary", [255]);
+    remove(&store, "d/b.md").unwrap();
+    rename(&store, "d", "e").unwrap();
+    store.absorb(&MemoryPath::ROOT).unwrap();
+    let history = store.history().unwrap();
+    let middle: Vec<_> =
+        log(&history, &Log::default()).iter().skip(60).step_by(7).take(9).map(|v| v.id).collect();
+    store.redact(&middle).unwrap();
+    for at in ["", "d", "d/b.md", "b.md", "e", "nowhere"] {
+        let asked = Log { path: Some(path(at)), ..Log::default() };
+        let mut all = Vec::new();
+        history
+            .contents(&asked, |version, bytes| {
+                all.push((version.id, bytes.to_vec()));
+                Ok(ControlFlow::Continue(()))
+            })
+            .unwrap();
+        let of = |v: &Version| Some((v.id, history.content(v.id).ok()?.to_vec()));
+        let one_by_one: Vec<_> =
+            log(&history, &asked).iter().filter(|v| v.is_stored).filter_map(of).collect();
+        assert_eq!(all.is_empty(), at == "nowhere");
+        assert!(all == one_by_one, "{at:?}");
+    }
+    drop((store, history));
+    world.check(&[]);
 }

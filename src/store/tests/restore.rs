@@ -9,7 +9,7 @@ use crate::id::{ChangeId, VersionId};
 use crate::version::{Log, Version};
 
 /// All versions, oldest first.
-fn versions(store: &Store, log: &Log) -> Vec<Version> {
+pub(super) fn versions(store: &Store, log: &Log) -> Vec<Version> {
     let mut versions = look(store, |session| {
         let mut versions = Vec::new();
         let each = &mut |version| {
@@ -37,9 +37,9 @@ fn before(time: DateTime<Utc>, at: &str) -> Restore {
 }
 
 /// The files with their modes, and which memory each is.
-type State = (BTreeMap<String, (u32, Vec<u8>)>, BTreeMap<String, i64>);
+pub(super) type State = (BTreeMap<String, (u32, Vec<u8>)>, BTreeMap<String, i64>);
 
-fn state(world: &World, store: &Store) -> State {
+pub(super) fn state(world: &World, store: &Store) -> State {
     let file = |(at, node): (String, Node)| match node {
         Node::File(mode, bytes) => Some((at, (mode, bytes))),
         _ => None,
@@ -53,7 +53,7 @@ fn state(world: &World, store: &Store) -> State {
 }
 
 /// What of a state is at or below a path.
-fn part((files, memories): &State, at: &str) -> State {
+pub(super) fn part((files, memories): &State, at: &str) -> State {
     let is_part =
         |path: &String| path.strip_prefix(at).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     let (mut files, mut memories) = (files.clone(), memories.clone());
@@ -583,20 +583,16 @@ fn a_restore_bows_to_read_only_paths() {
 }
 
 #[test]
-fn a_reason_that_is_given_is_the_one_in_the_history() {
+fn what_was_restored_is_the_reason_in_the_history() {
     let world = World::new();
     let store = world.open().with_actor(Actor::User("me".into()));
     seed(&store);
     let version = version(&store, "a.md", 0);
     append(&store, "a.md", "more\n").unwrap();
-    let to = Restore::Version { path: path("a.md"), version };
-    restore(&store, &to);
-    assert_eq!(newest(&store).reason.unwrap(), format!("restore to {version}"));
-    append(&store, "a.md", "more\n").unwrap();
-    let id = newest(&store).change_id;
-    restore(&store.with_reason("a slip"), &Restore::Change(id));
+    restore(&store, &Restore::Version { path: path("a.md"), version });
     let newest = newest(&store);
-    assert_eq!((newest.reason.as_deref(), &newest.created_by), (Some("a slip"), &Actor::User("me".into())));
+    let words = format!("restore to {version}");
+    assert_eq!((newest.reason, newest.created_by), (Some(words), Actor::User("me".into())));
 }
 
 /// Far more than one change may hold, and more files than descriptors.

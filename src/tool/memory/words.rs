@@ -242,6 +242,7 @@ pub(super) fn refused(error: &Error, command: Command, paths: &[&Named]) -> Stri
         | Error::NoContent { .. }
         | Error::IsHead { .. }
         | Error::Taken { .. }
+        | Error::Partly { .. }
         | Error::TooEarly { .. } => {
             format!("Error: The memory directory cannot be read: {}", Trouble::Io)
         }

@@ -65,6 +65,7 @@ fn draw(wishes: &[(&str, &str)], others: &str, may: Others) -> Result<Outline> {
         now: state(now),
         then: state(then),
         undone: 1,
+        ..Wish::default()
     };
     let wishes: Vec<Wish> = wishes.iter().enumerate().map(wish).collect();
     table.files.extend(wishes.iter().filter_map(|wish| Some(wish.now.as_ref()?.path.clone())));
