@@ -11,6 +11,7 @@ use crate::path;
 use crate::store::Actor;
 use crate::tool;
 
+mod busy;
 mod call;
 mod cat;
 mod check;

@@ -1,10 +1,11 @@
 //! `memdir check`: whether files and history agree.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 
+use super::busy::QUICK;
 use super::fault::{self, FAILED, Fault};
 use super::out::{self, Out};
 use super::place::{Common, Missing};
@@ -14,8 +15,6 @@ use crate::path;
 use crate::store::{Check, Finding, Progress, Report};
 use crate::version::Version;
 
-/// What is over within this time needs no progress bar.
-const QUICK: Duration = Duration::from_secs(1);
 /// Edits from outside that are shown one by one.
 const SHOWN: usize = 20;
 

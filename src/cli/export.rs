@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, IsTerminal, Read as _, Seek as _, Write as _, std
 use camino::Utf8PathBuf;
 use serde_json::json;
 
+use super::busy::Busy;
 use super::fault::Fault;
 use super::out::Out;
 use super::outlet::{Existing, Outlet, failed};
@@ -37,6 +38,7 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
     let existing = if args.force { Existing::Replace } else { Existing::Refuse("--force replaces it") };
     let mut outlet = Outlet::begin(&args.output, existing)?;
     let mut file = BufWriter::with_capacity(1 << 20, outlet.file());
+    let busy = Busy::with("writing the archive");
     let files = home::export(&opened.store, &mut file, args.history).map_err(|error| match error {
         ExportError::Store(error) => error.into(),
         ExportError::Write(error) => failed(&args.output, &error),
@@ -44,6 +46,7 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
     file.flush().map_err(|error| failed(&args.output, &error))?;
     drop(file);
     outlet.finish()?;
+    drop(busy);
     opened.warn();
     if args.common.json {
         _ = out.json(&json!({"output": args.output.as_str(), "files": files, "has_history": args.history}));
@@ -64,10 +67,12 @@ fn to_pipe(opened: &Opened, history: bool) -> Result<u8, Fault> {
     let failed =
         |error: io::Error| Fault::failed(format!("cannot keep the archive in a temporary file: {error}"));
     let mut archive = BufWriter::new(tempfile::tempfile().map_err(failed)?);
+    let busy = Busy::with("writing the archive");
     home::export(&opened.store, &mut archive, history).map_err(|error| match error {
         ExportError::Store(error) => error.into(),
         ExportError::Write(error) => failed(error),
     })?;
+    drop(busy);
     opened.warn();
     let mut archive = archive.into_inner().map_err(|error| failed(error.into_error()))?;
     archive.rewind().map_err(failed)?;

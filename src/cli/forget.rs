@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 
+use super::busy::Busy;
 use super::fault::{FAILED, Fault};
 use super::out::{self, Out};
 use super::outlet::{Existing, Outlet, failed};
@@ -48,11 +49,13 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
         Some(path) => Some((path, Outlet::begin(path, Existing::Refuse("give the receipt another name"))?)),
         None => None,
     };
+    let busy = Busy::with("forgetting");
     let receipt = opened.store.forget()?;
     let base = opened.base.clone();
     // The journal is closed before anybody reads its bytes.
     drop(opened);
     let searched = search(&base, &receipt.traces);
+    drop(busy);
     let object = object(&receipt, searched.as_ref().ok());
     // It is all gone by now: what cannot be kept is told at least.
     let kept = outlet.map_or(Ok(()), |(path, outlet)| keep(path, outlet, &object));

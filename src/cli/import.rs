@@ -7,6 +7,7 @@ use std::os::unix::fs::FileTypeExt as _;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::json;
 
+use super::busy::Busy;
 use super::fault::{FAILED, Fault};
 use super::out::{self, Out};
 use super::pipe;
@@ -61,12 +62,14 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
         return Err(hidden.into());
     }
     let others = if args.overwrite { Others::Overwrite } else { Others::Keep };
+    let busy = Busy::with("importing");
     let done = match source {
         Source::Directory => {
             import_directory(&opened.store, args.source.as_std_path(), &into, others, &limits)
         }
         Source::Archive(file) => import_archive(&opened.store, file, &into, others, &limits),
     };
+    drop(busy);
     let done = done.map_err(|error| refused(error, &opened.options))?;
     opened.warn();
     if args.common.json {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use super::busy::Busy;
 use super::fault::Fault;
 use super::out::Out;
 use super::place::{Common, Missing};
@@ -43,11 +44,13 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
             "say what to keep: --keep-age, --keep-versions, --keep-size, or `history` in `memdir.toml`",
         ));
     }
+    let busy = Busy::with("pruning");
     let done = if args.dry_run {
         opened.store.preview_prune_history(&keep)?
     } else {
         opened.store.prune_history(&keep)?
     };
+    drop(busy);
     opened.warn();
     if args.common.json {
         let said = json!({

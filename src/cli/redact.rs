@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::json;
 
+use super::busy::Busy;
 use super::fault::Fault;
 use super::ids;
 use super::out::{self, Out};
@@ -31,7 +32,9 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
     if let Err(error) = opened.store.absorb(&MemoryPath::ROOT) {
         opened.warn_of(error, "what others did to the files may be missing here");
     }
+    let busy = Busy::with("erasing");
     let done = opened.store.redact(&versions)?;
+    drop(busy);
     opened.warn();
     if args.common.json {
         let still_held: Vec<_> = done.still_held.iter().map(|version| version.id.to_string()).collect();

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
+use super::busy::Busy;
 use super::fault::Fault;
 use super::out::{self, Out};
 use super::place::{Common, Missing, Opened};
@@ -60,11 +61,13 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
         (None, None, None) => return Err(Fault::usage("say what to restore: --to, --before or --change")),
     };
     let others = if args.overwrite { Others::Overwrite } else { Others::Keep };
+    let busy = Busy::with("restoring");
     let done = if args.dry_run {
         opened.store.preview_restore(&what, others)?
     } else {
         opened.store.restore(&what, others)?
     };
+    drop(busy);
     opened.warn();
     if args.common.json {
         _ = out.json(&object(&done, args.dry_run));

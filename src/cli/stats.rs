@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::busy::Busy;
 use super::fault::Fault;
 use super::out::Out;
 use super::place::{Common, Missing};
@@ -19,7 +20,9 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
     let opened = args.common.open(Missing::Refuse)?;
+    let busy = Busy::with("counting");
     let stats = opened.store.history()?.stats()?;
+    drop(busy);
     opened.warn();
     if args.common.json {
         let actor =
