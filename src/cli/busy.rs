@@ -30,7 +30,8 @@ impl Busy {
             if !goes_on(QUICK) {
                 return;
             }
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()).with_message(what);
+            let bar = ProgressBar::new_spinner().with_message(what);
+            bar.set_draw_target(ProgressDrawTarget::stderr());
             while goes_on(TICK) {
                 bar.tick();
             }
