@@ -14,6 +14,7 @@ use walkdir::WalkDir;
 use super::archive::{HISTORY, MEMORIES};
 use crate::disk::open_outside;
 use crate::error::Error;
+use crate::guard::{Action, Guard};
 use crate::id::ChangeId;
 use crate::path::{MemoryPath, PathError, is_passed_over};
 use crate::store::{Others, Put, Store};
@@ -100,7 +101,7 @@ pub enum ImportError {
     },
 }
 
-/// Puts the files of a tar archive into a store, below `into`. It is read twice: nothing is changed unless all of it may be
+/// Puts the files of a tar archive into a store, below `into`. It is read more than once: nothing is changed unless all of it may be
 /// imported. Then it is one change, even if the journal takes it in several.
 ///
 /// An archive that [`export`](crate::export) made is put back where it came from: `memories/` is no part of a path then, and
@@ -165,9 +166,12 @@ fn import(
     limits: &Limits,
     source: &mut Source<'_>,
 ) -> Result<Imported, ImportError> {
-    let mut survey = Survey { file_limit: store.settings().file_limit, limits, seen: Vec::new(), bytes: 0 };
+    let settings = store.settings();
+    let (file_limit, guard) = (settings.file_limit, &settings.guard);
+    let mut survey = Survey { file_limit, guard, limits, seen: Vec::new(), bytes: 0 };
     source(&mut |mut entry| survey.look(&mut entry))?;
     let places = survey.places(store, into)?;
+    refuse_secrets(store, others, survey.seen.iter().zip(&places), source)?;
     let mut seen = survey.seen.iter().zip(places);
     let mut writer = Writer::new(store, others);
     let written = source(&mut |entry| {
@@ -199,6 +203,25 @@ fn import(
     }
 }
 
+/// Refuses files that may hold a secret, if the store would.
+fn refuse_secrets<'a>(
+    store: &Store,
+    others: Others,
+    mut seen: impl Iterator<Item = (&'a Seen, &'a Option<MemoryPath>)> + Clone,
+    source: &mut Source<'_>,
+) -> Result<(), ImportError> {
+    if !seen.clone().any(|(seen, place)| seen.is_suspect && place.is_some()) {
+        return Ok(());
+    }
+    source(&mut |entry| match seen.next() {
+        Some((seen, Some(path))) if seen.is_suspect => {
+            let bytes = read(entry.content, entry.name, seen.size)?;
+            Ok(store.refuse_secret(path, Arc::new(bytes), others)?)
+        }
+        _ => Ok(()),
+    })
+}
+
 const CHANGED: &str = "it changed while it was read";
 
 /// The name of an entry for a message, cut where it is very long.
@@ -212,6 +235,7 @@ const LONGEST: usize = 4096;
 /// What is there, seen once before anything is changed.
 struct Survey<'a> {
     file_limit: u64,
+    guard: &'a Guard,
     limits: &'a Limits,
     seen: Vec<Seen>,
     /// Bytes that were read of files that may be imported.
@@ -224,6 +248,8 @@ struct Seen {
     kind: Kind,
     /// Bytes that it really has.
     size: u64,
+    /// Whether a secret may be in it, so that it must be looked at again when its place is known.
+    is_suspect: bool,
 }
 
 impl Survey<'_> {
@@ -238,7 +264,7 @@ impl Survey<'_> {
         if name.len() > LONGEST {
             return Err(refuse(&PathError::Long.to_string()));
         }
-        let mut size = 0;
+        let (mut size, mut is_suspect) = (0, false);
         if entry.kind == Kind::File {
             if name.is_empty() {
                 return Err(refuse("it has no name"));
@@ -248,7 +274,14 @@ impl Survey<'_> {
             if entry.size > most {
                 return Err(too_large(given, most));
             }
-            size = count(entry.content, most).map_err(|e| unreadable(given, e))?;
+            if name == HISTORY {
+                size = count(entry.content, most).map_err(|e| unreadable(given, e))?;
+                is_suspect = true;
+            } else {
+                let bytes = read(entry.content, given, most)?;
+                size = bytes.len() as u64;
+                is_suspect = size <= most && self.has_secret(&bytes);
+            }
             if size > most {
                 return Err(too_large(given, most));
             }
@@ -256,8 +289,12 @@ impl Survey<'_> {
                 self.count(size)?;
             }
         }
-        self.seen.push(Seen { name, kind: entry.kind, size });
+        self.seen.push(Seen { name, kind: entry.kind, size, is_suspect });
         Ok(())
+    }
+
+    fn has_secret(&self, bytes: &[u8]) -> bool {
+        self.guard.scan(bytes).iter().any(|found| found.action == Action::Block)
     }
 
     fn count(&mut self, bytes: u64) -> Result<(), ImportError> {
@@ -274,7 +311,7 @@ impl Survey<'_> {
         let mut places = Vec::with_capacity(self.seen.len());
         let mut taken = HashMap::new();
         for i in 0..self.seen.len() {
-            let Seen { name, kind, size } = &self.seen[i];
+            let Seen { name, kind, size, .. } = &self.seen[i];
             let refuse = |why: String| ImportError::Entry { name: name.clone(), why };
             let below = if is_export { name.strip_prefix(MEMORIES) } else { Some(name.as_str()) };
             let Some(below) = below else {
@@ -305,6 +342,7 @@ impl Survey<'_> {
                 let size = *size;
                 self.count(size)?;
             }
+            self.seen[i].is_suspect |= store.refuse_secret_path(&path).is_err();
             places.push(Some(path));
         }
         for (seen, place) in self.seen.iter().zip(&places) {

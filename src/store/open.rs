@@ -119,7 +119,8 @@ impl Builder {
             warned: Mutex::default(),
         };
         let inner = Inner { core, queue: Queue::default(), engine: Mutex::default() };
-        let author = Author { actor: self.actor, reason: None };
+        let actor = self.actor.map_name(|name| inner.core.settings.guard.mask(name).into_owned());
+        let author = Author { actor, reason: None };
         Ok(Store { inner: Arc::new(inner), author: Arc::new(author) })
     }
 }

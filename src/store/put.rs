@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::path::PathBuf;
 
+use super::gate::judge;
 use super::plan::Plan;
 use super::{Edit, Others, Store};
 use crate::disk::{Found, Look};
@@ -22,6 +23,16 @@ pub(crate) enum Put {
     Conflict,
 }
 
+/// What becomes of a file where this was found.
+fn becomes(found: &Found, bytes: &Bytes, others: Others) -> Put {
+    match found {
+        Found::File(old) if old == bytes => Put::Unchanged,
+        Found::File(_) if others == Others::Overwrite => Put::Written,
+        Found::Not(Look::Missing) => Put::Written,
+        Found::File(_) | Found::Not(_) => Put::Conflict,
+    }
+}
+
 impl Store {
     /// Puts files into the store, none at or below another's path, as one journal change that is a part of `change`; what
     /// became of each.
@@ -37,12 +48,7 @@ impl Store {
             let mut plan = Plan { change: Some(change), ..Plan::default() };
             let mut done = Vec::with_capacity(files.len());
             for (path, bytes) in &files {
-                let put = match snapshot.read(path)? {
-                    Found::File(old) if old == *bytes => Put::Unchanged,
-                    Found::File(_) if others == Others::Overwrite => Put::Written,
-                    Found::Not(Look::Missing) => Put::Written,
-                    Found::File(_) | Found::Not(_) => Put::Conflict,
-                };
+                let put = becomes(&snapshot.read(path)?, bytes, others);
                 if put == Put::Written {
                     plan.edits.push(Edit::Write { path: path.clone(), bytes: Bytes::clone(bytes) });
                 }
@@ -51,6 +57,19 @@ impl Store {
             Ok((plan, done))
         };
         self.carry_out(vec![decide]).pop().expect("one decision has one result")
+    }
+
+    /// Refuses what [`Store::put`] would refuse of a file for a secret in it, as far as can be told before.
+    pub(crate) fn refuse_secret(&self, path: &MemoryPath, bytes: Bytes, others: Others) -> Result<()> {
+        let found = self.read(path)?;
+        if becomes(&found, &bytes, others) != Put::Written {
+            return Ok(());
+        }
+        let Found::File(before) = found else {
+            self.refuse_secret_path(path)?;
+            return judge(&self.settings().guard, path, bytes, None, false).map(drop);
+        };
+        judge(&self.settings().guard, path, bytes, Some(&before), false).map(drop)
     }
 
     /// The id of a change that is yet to be made.

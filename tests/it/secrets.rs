@@ -281,6 +281,53 @@ fn an_edit_that_cannot_be_merged_keeps_the_rest_of_what_was_written() {
     assert_eq!(String::from_utf8_lossy(&kept), "mine\n[redacted: github-pat]\n");
 }
 
+#[test]
+fn an_import_with_a_secret_changes_nothing_however_many_files_come_before_it() {
+    let dir = scratch();
+    let base = dir.path().join("base");
+    let store = open(&base, "");
+    let source = dir.path().join("source");
+    std::fs::create_dir(&source).unwrap();
+    for i in 0..600 {
+        std::fs::write(source.join(format!("{i:03}.md")), "fine\n").unwrap();
+    }
+    let import = |others| import_directory(&store, &source, &memory("i"), others, &Limits::default());
+    std::fs::write(source.join("599.md"), format!("one\n{TOKEN}\n")).unwrap();
+    let said = format!("{:?}", import(Others::Keep).unwrap_err());
+    assert!(said.starts_with("Store(Secret"), "{said}");
+    std::fs::rename(source.join("599.md"), source.join("history.jsonl")).unwrap();
+    assert!(import(Others::Keep).is_err());
+    std::fs::remove_file(source.join("history.jsonl")).unwrap();
+    std::fs::write(source.join(format!("z {TOKEN}.md")), "fine\n").unwrap();
+    let said = format!("{:?}", import(Others::Keep).unwrap_err());
+    assert!(said.starts_with("Store(Secret") && !said.contains(TOKEN), "{said}");
+    assert!(!base.join("memories/i").exists());
+
+    // What a person put there already is no reason to refuse it.
+    std::fs::remove_file(source.join(format!("z {TOKEN}.md"))).unwrap();
+    std::fs::write(source.join("599.md"), format!("one\n{TOKEN}\n")).unwrap();
+    std::fs::create_dir_all(base.join("memories/i")).unwrap();
+    std::fs::write(base.join("memories/i/599.md"), format!("{TOKEN}\n")).unwrap();
+    let done = import(Others::Keep).unwrap();
+    assert_eq!((done.written.len(), done.conflicts.len()), (599, 1));
+    assert_eq!(import(Others::Overwrite).unwrap().written.len(), 1);
+}
+
+#[test]
+fn the_name_of_who_opens_a_store_is_stored_without_a_secret() {
+    let dir = scratch();
+    let settings = Settings::parse("").unwrap();
+    let actor = memdir::Actor::Agent(format!("bot {TOKEN}"));
+    let store = Store::builder(dir.path()).settings(settings).actor(actor).open().unwrap();
+    texts(&Dispatcher::new(store.clone()), [create("/memories/a.md", "fine\n")]);
+    let version = store.history().unwrap().head(&memory("a.md")).unwrap().unwrap();
+    assert_eq!(version.created_by, memdir::Actor::Agent("bot [redacted: github-pat]".to_owned()));
+    drop(store);
+    for (name, bytes) in bytes_of(dir.path()) {
+        assert!(!holds(&bytes, TOKEN.as_bytes()), "{name}");
+    }
+}
+
 /// Runs the command on a store.
 #[cfg(feature = "cli")]
 fn memdir(base: &Path, args: &[&str]) -> crate::process::Done {
