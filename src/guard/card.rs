@@ -1,5 +1,7 @@
 //! Numbers of payment cards: known issuers, the groups that are printed on a card, and Luhn's check digit.
 
+use super::value::is_escaped;
+
 /// The groups that cards print their digits in; a number without blanks is one group.
 const GROUPS: &[&[usize]] =
     &[&[4, 4, 4, 4], &[4, 6, 5], &[4, 6, 4], &[4, 4, 4, 4, 3], &[4, 4, 5], &[14], &[15], &[16]];
@@ -22,12 +24,15 @@ pub(super) fn each_card(text: &[u8], each: &mut dyn FnMut(usize, usize)) {
             end += 1;
         }
         at = end;
-        let is_joined = blocks.last().is_some_and(|last| {
-            let same = blocks.len() < 2 || text[blocks[blocks.len() - 2].end] == text[last.end];
-            start == last.end + 1 && matches!(text[last.end], b' ' | b'-') && same
-        });
-        if !is_joined {
-            blocks.clear();
+        let is_near = |last: &Block| start == last.end + 1 && matches!(text[last.end], b' ' | b'-');
+        match (blocks.last().copied().filter(is_near), blocks.iter().rev().nth(1)) {
+            (None, _) => blocks.clear(),
+            // Another separator: what goes on begins with the last run.
+            (Some(last), Some(previous)) if text[previous.end] != text[last.end] => {
+                blocks.clear();
+                blocks.push(last);
+            }
+            _ => {}
         }
         if blocks.len() == 8 {
             blocks.drain(..4);
@@ -54,11 +59,12 @@ fn is_card(text: &[u8], start: usize, end: usize) -> bool {
     let before = start.checked_sub(1).map_or(b' ', |at| text[at]);
     let beyond = |at: usize| text.get(at).copied().unwrap_or(b' ');
     // A piece of a name, of a path, of a number with a point.
-    let is_inside =
-        before.is_ascii_alphanumeric() || matches!(before, b'_' | b'.' | b'/' | b'+' | b'#' | b'%');
+    let is_inside = matches!(before, b'_' | b'.' | b'/' | b'+' | b'#' | b'%')
+        || before.is_ascii_alphanumeric() && !is_escaped(&text[..start]);
     let goes_on = match beyond(end) {
         byte if byte.is_ascii_alphanumeric() || byte == b'_' => true,
-        b'.' | b',' | b'-' | b'/' => beyond(end + 1).is_ascii_alphanumeric(),
+        b'.' => beyond(end + 1).is_ascii_digit(),
+        b'-' | b'/' => beyond(end + 1).is_ascii_alphanumeric(),
         _ => false,
     };
     if is_inside || goes_on {
@@ -123,6 +129,13 @@ mod tests {
             ("3782 822463 10005", "3782 822463 10005"),
             ("3056 930902 5904", "3056 930902 5904"),
             ("6011000990139424", "6011000990139424"),
+            ("no 1 4111-1111-1111-1111", "4111-1111-1111-1111"),
+            ("card2-5500 0055 5555 5559", "5500 0055 5555 5559"),
+            ("ann,4111111111111111,12/27", "4111111111111111"),
+            ("ann,4111111111111111,visa", "4111111111111111"),
+            ("4111111111111111.md", "4111111111111111"),
+            (r"a\n4111111111111111\n", "4111111111111111"),
+            ("?card=%3D4111111111111111", "4111111111111111"),
             ("2223 0031 2200 3222", "2223 0031 2200 3222"),
             ("3530111333300000", "3530111333300000"),
         ] {

@@ -143,7 +143,10 @@ impl Rule {
         match self.form {
             Form::Token { pattern, least } => {
                 let is_bound = pattern.trim_start_matches("(?i)").starts_with(r"\b");
-                let is_inside = is_bound && start > 0 && value::is_word(text[start - 1]);
+                let is_inside = is_bound
+                    && start > 0
+                    && value::is_word(text[start - 1])
+                    && !value::is_escaped(&text[..start]);
                 !is_inside && value::is_run(&text[start..], least)
             }
             Form::Near { .. } | Form::Judged { .. } => value::is_followed(&text[start..]),

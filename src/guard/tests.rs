@@ -74,3 +74,25 @@ fn most_secrets_of_the_labelled_set_are_found_and_little_else() {
     assert!(missed.len() * 20 <= positives.len(), "{figures}");
     assert!(wrong.len() * 100 <= negatives.len(), "{figures}");
 }
+
+#[test]
+fn an_escaped_character_is_no_letter_before_a_secret() {
+    let key = concat!("AKIA", "Z7QXLM4RT2VW5YB3");
+    for (before, is_found) in
+        [(r"a\n", true), (r"a\t", true), ("%20", true), ("%3D", true), ("an", false), ("%zz", false)]
+    {
+        let found = Guard::default().scan(format!("{before}{key}").as_bytes());
+        assert_eq!(found.len(), usize::from(is_found), "{before}");
+    }
+}
+
+#[test]
+fn a_quoted_or_indented_private_key_without_its_end_is_one() {
+    let body = ["Xq9LmPz0aBcDeFgHiJkLmNoPqRsTuVwXyZ01234567", "7Xq9LmPz0aBcDeFgHiJkLmNoPqRsTuVwXyZ0123456"];
+    for before in ["", "\t", "> ", "# ", "* ", "| "] {
+        let header = concat!("-----BEGIN RSA ", "PRIVATE KEY-----");
+        let text = format!("{before}{header}\n{before}{}\n{before}{}\n", body[0], body[1]);
+        let left = Guard { mode: Mode::All(Action::Redact), ..Guard::default() }.mask(&text).into_owned();
+        assert!(!left.contains(body[0]) && !left.contains(body[1]), "{left}");
+    }
+}

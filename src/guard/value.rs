@@ -15,6 +15,15 @@ pub(super) fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
+/// Whether a text ends with a character that is written as an escape, `\n` or `%20`: its letters are no part of what follows.
+pub(super) fn is_escaped(text: &[u8]) -> bool {
+    match text {
+        [.., b'\\', last] => matches!(last, b'n' | b'r' | b't'),
+        [.., b'%', high, low] => high.is_ascii_hexdigit() && low.is_ascii_hexdigit(),
+        _ => false,
+    }
+}
+
 /// What values are made of: everything but blanks, quotes and brackets.
 fn is_value(byte: u8) -> bool {
     byte > b' ' && byte != 0x7f && !matches!(byte, b'"' | b'\'' | b'`' | b'<' | b'>')
@@ -174,8 +183,7 @@ pub(super) fn private_key(text: &[u8]) -> Option<usize> {
         return None;
     }
     let Some(end) = end else {
-        let is_key =
-            |byte: &u8| is_letter(byte) || matches!(byte, b'\n' | b'\r' | b'\\' | b' ' | b':' | b'-' | b',');
+        let is_key = |byte: &u8| is_letter(byte) || b"\n\r\t\\ :-,>#*|".contains(byte);
         let length = piece.iter().position(|byte| !is_key(byte)).unwrap_or(piece.len());
         return (length >= BODY).then_some(body + length);
     };

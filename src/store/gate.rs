@@ -72,7 +72,7 @@ pub(super) fn judge_path(
 ) -> Result<Vec<Warning>> {
     let text = path.as_str();
     let is_new = |found: &Found| !from.is_some_and(|from| from.as_str().contains(&text[found.range.clone()]));
-    let found: Vec<Found> = guard.scan(text.as_bytes()).into_iter().filter(is_new).collect();
+    let found: Vec<Found> = scan_path(guard, path).into_iter().filter(is_new).collect();
     // A path cannot be half of itself: what would be left out of a text is refused.
     let is_refused = |found: &&Found| found.action >= Action::Redact && !is_restored;
     match found.iter().find(is_refused) {
@@ -86,10 +86,18 @@ pub(super) fn judge_path(
 
 /// A path without what is a secret in it.
 pub(super) fn shown(guard: &Guard, path: &MemoryPath) -> MemoryPath {
-    match guard.mask(path.as_str()) {
-        std::borrow::Cow::Borrowed(_) => path.clone(),
-        std::borrow::Cow::Owned(masked) => MemoryPath::from_normal(masked),
+    let found = scan_path(guard, path);
+    if found.is_empty() {
+        return path.clone();
     }
+    let masked = without(path.as_str().as_bytes(), found.iter());
+    MemoryPath::from_normal(String::from_utf8_lossy(&masked).into_owned())
+}
+
+/// Finds what is a secret in a path, or in a name of it.
+fn scan_path(guard: &Guard, path: &MemoryPath) -> Vec<Found> {
+    let found = guard.scan(path.as_str().as_bytes());
+    if found.is_empty() { guard.scan(path.as_str().replace('/', "\n").as_bytes()) } else { found }
 }
 
 /// Adds to what others did what looks like a secret in it: told, never altered.

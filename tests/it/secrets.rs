@@ -193,6 +193,24 @@ fn answers_name_the_line_and_the_rule() {
 }
 
 #[test]
+fn a_card_number_is_no_name_at_any_depth() {
+    let dir = scratch();
+    let store = open(dir.path(), "");
+    let dispatcher = Dispatcher::new(store.clone());
+    let card = concat!("4111", "111111111111");
+    for path in ["{}.md", "{}", "a/{}.md", "a/{}", "{}/a.md", "a/b-{}/c"] {
+        let path = path.replace("{}", card);
+        let answer = texts(&dispatcher, [create(&format!("/memories/{path}"), "x")]).remove(0);
+        assert!(answer.1 && answer.0.contains("looks like card-number"), "{path}: {answer:?}");
+    }
+    assert!(
+        bytes_of(dir.path())
+            .iter()
+            .all(|(name, bytes)| { !name.contains(card) && !holds(bytes, card.as_bytes()) })
+    );
+}
+
+#[test]
 fn a_path_is_judged_where_it_is_new() {
     let dir = scratch();
     let dispatcher = Dispatcher::new(open(dir.path(), ""));
