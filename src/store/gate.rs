@@ -2,6 +2,7 @@
 //!
 //! The whole resulting file is judged, and what the file had before is nobody's fault: a person may have put it there.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::Store;
@@ -36,11 +37,12 @@ pub(super) fn judge(
     before: Option<&Bytes>,
     is_restored: bool,
 ) -> Result<Passed> {
-    let is_new = |found: &Found| {
-        let value = &bytes[found.range.clone()];
-        before.is_none_or(|before| memchr::memmem::find(before, value).is_none())
-    };
-    let found: Vec<Found> = guard.scan(&bytes).into_iter().filter(is_new).collect();
+    let mut found = guard.scan(&bytes);
+    if let (Some(before), false) = (before, found.is_empty()) {
+        let known: HashSet<&[u8]> =
+            guard.scan(before).into_iter().map(|found| &before[found.range]).collect();
+        found.retain(|found| !known.contains(&bytes[found.range.clone()]));
+    }
     if let Some(Found { rule, line, .. }) = found.iter().find(|found| found.action == Action::Block)
         && !is_restored
     {
