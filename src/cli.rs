@@ -5,6 +5,7 @@ use std::env;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use crate::guard::Guard;
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::path;
@@ -394,10 +395,10 @@ fn run(command: Command) -> Result<ExitCode, Fault> {
 fn explain(wrong: &clap::Error) -> Result<ExitCode, Fault> {
     let text = wrong.render();
     if wrong.use_stderr() {
-        // What was given stands in it as it is.
+        // What was given stands in it as it is, but for secrets.
         let lines: Vec<_> =
             text.to_string().trim_end().lines().map(path::escape).map(Cow::into_owned).collect();
-        fault::complain(&lines.join("\n"));
+        fault::complain(&Guard::default().mask(&lines.join("\n")));
         return Ok(ExitCode::from(fault::USAGE));
     }
     print(text.to_string().as_bytes())

@@ -369,6 +369,17 @@ fn memdir(base: &Path, args: &[&str]) -> crate::process::Done {
 
 #[cfg(feature = "cli")]
 #[test]
+fn a_wrong_argument_that_is_a_secret_is_not_said() {
+    let dir = scratch();
+    for arguments in [&["restore", "a.md", "--before", TOKEN][..], &["log", "--no", TOKEN], &[TOKEN]] {
+        let done = memdir(dir.path(), arguments);
+        assert_eq!(done.code, Some(2), "{done:?}");
+        assert!(!format!("{done:?}").contains(TOKEN), "{done:?}");
+    }
+}
+
+#[cfg(feature = "cli")]
+#[test]
 fn a_check_finds_what_is_there_and_says_how_to_be_rid_of_it() {
     let dir = scratch();
     let store = open(dir.path(), "[guard]\nmode = \"off\"");
