@@ -97,7 +97,7 @@ pub(super) fn shown(guard: &Guard, path: &MemoryPath) -> MemoryPath {
 }
 
 /// Finds what is a secret in a path, or in a name of it.
-fn scan_path(guard: &Guard, path: &MemoryPath) -> Vec<Found> {
+pub(super) fn scan_path(guard: &Guard, path: &MemoryPath) -> Vec<Found> {
     let found = guard.scan(path.as_str().as_bytes());
     if found.is_empty() { guard.scan(path.as_str().replace('/', "\n").as_bytes()) } else { found }
 }

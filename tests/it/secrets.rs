@@ -192,6 +192,7 @@ fn answers_name_the_line_and_the_rule() {
     }
 }
 
+#[cfg(feature = "cli")]
 #[test]
 fn a_card_number_is_no_name_at_any_depth() {
     let dir = scratch();
@@ -208,6 +209,13 @@ fn a_card_number_is_no_name_at_any_depth() {
             .iter()
             .all(|(name, bytes)| { !name.contains(card) && !holds(bytes, card.as_bytes()) })
     );
+
+    // What others named so is told where it is looked for.
+    drop(dispatcher);
+    std::fs::create_dir(dir.path().join("memories/a")).unwrap();
+    std::fs::write(dir.path().join(format!("memories/a/{card}.md")), "x").unwrap();
+    let done = memdir(dir.path(), &["check", "--secrets"]);
+    assert!(done.out.contains("the path looks like card-number"), "{done:?}");
 }
 
 #[test]

@@ -47,7 +47,7 @@ impl Searcher<'_> {
         let newest = self.history.newest(version.memory)?;
         let is_head =
             newest.is_some_and(|newest| newest.id == version.id && newest.operation != Operation::Deleted);
-        let in_path = self.guard.scan(path.as_str().as_bytes());
+        let in_path = gate::scan_path(&self.guard, path);
         let mut what: Vec<_> =
             in_path.iter().map(|found| format!("the path looks like {}", found.rule)).collect();
         if let Some(hash) = version.content_sha256 {
