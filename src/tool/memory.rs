@@ -36,12 +36,18 @@ pub(super) fn change_all<'a>(store: &Store, changes: impl Iterator<Item = &'a Ar
     changes.into_iter().zip(made).map(|(change, made)| answer(store, change, made)).collect()
 }
 
+/// As many are told in one answer; the rest is counted.
+const MOST_WARNINGS: usize = 10;
+
 fn answer(store: &Store, change: &Change, made: Result<(String, Vec<Warned>), change::Refusal>) -> Answer {
     let told = |(mut text, warned): (String, Vec<Warned>)| {
         if warned.iter().any(|warned| warned.warning.is_redacted) {
             text = store.settings().guard.mask(&text).into_owned();
         }
-        text.extend(warned.iter().map(|warned| words::warning(&warned.warning)));
+        text.extend(warned.iter().take(MOST_WARNINGS).map(|warned| words::warning(&warned.warning)));
+        if let more @ 1.. = warned.len().saturating_sub(MOST_WARNINGS) {
+            text.push_str(&words::more_warnings(more));
+        }
         Content::Text(text)
     };
     made.map(told).map_err(|refusal| match refusal {

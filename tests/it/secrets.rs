@@ -276,6 +276,18 @@ fn what_an_edit_makes_a_secret_is_told_though_its_letters_were_there() {
 }
 
 #[test]
+fn an_answer_tells_a_few_warnings_and_counts_the_rest() {
+    let dir = scratch();
+    let lines: Vec<_> = (10..40).map(|i| format!("password: Tr0ub4dor&3k{i}\n")).collect();
+    let calls = [create("/memories/a.md", &lines.concat())];
+    let answer = texts(&Dispatcher::new(open(dir.path(), "")), calls).remove(0).0;
+    assert!(
+        answer.ends_with("\nWarning: line 10 looks like password\nWarning: and 20 more like these"),
+        "{answer}"
+    );
+}
+
+#[test]
 fn what_was_stored_before_is_restored_with_a_warning() {
     let dir = scratch();
     let store = open(dir.path(), "[guard]\nmode = \"off\"");

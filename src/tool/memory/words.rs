@@ -198,6 +198,11 @@ pub(super) fn warning(warning: &Warning) -> String {
     format!("\nWarning: {warning}")
 }
 
+/// What stands for the warnings that are too many for an answer.
+pub(super) fn more_warnings(more: usize) -> String {
+    format!("\nWarning: and {more} more like these")
+}
+
 /// The words for what a store says to a command; `paths` are the call's, which are shown as it gave them.
 pub(super) fn refused(error: &Error, command: Command, paths: &[&Named]) -> String {
     let shown = |path: &MemoryPath| match paths.iter().find(|named| named.path == *path) {
