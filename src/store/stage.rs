@@ -154,11 +154,18 @@ impl Batch<'_, '_> {
             Some(_) => Vec::new(),
             None => gate::judge_path(self.guard(), path, addition.moved.get(path), is_restored)?,
         };
-        let (size, limit) = (bytes.len() as u64, self.session.core.settings.file_limit);
-        if !is_restored && !guard::fits(size, limit, before.map(|before| before.len() as u64)) {
-            return Err(Error::TooLarge { path: path.clone(), size, limit });
-        }
+        let limit = self.session.core.settings.file_limit;
+        let refuse_large = |bytes: &Bytes| {
+            let size = bytes.len() as u64;
+            if is_restored || guard::fits(size, limit, before.map(|before| before.len() as u64)) {
+                return Ok(());
+            }
+            Err(Error::TooLarge { path: path.clone(), size, limit })
+        };
+        refuse_large(&bytes)?;
         let passed = gate::judge(self.guard(), path, bytes, before, is_restored)?;
+        // What stands for a secret may be longer than it.
+        refuse_large(&passed.bytes)?;
         warnings.extend(passed.warnings);
         Ok(Passed { bytes: passed.bytes, warnings })
     }

@@ -276,6 +276,16 @@ fn what_an_edit_makes_a_secret_is_told_though_its_letters_were_there() {
 }
 
 #[test]
+fn what_stands_for_a_secret_counts_for_the_limit() {
+    let dir = scratch();
+    let dispatcher = Dispatcher::new(open(dir.path(), "file_limit = 20\n[guard]\nmode = \"redact\"\n"));
+    let card = ["4111", "1111", "1111", "1111"].concat();
+    let answers = texts(&dispatcher, [create("/memories/a.md", &format!("n {card}"))]);
+    let words = "Error: File /memories/a.md would be 25 bytes, over the limit of 20 bytes";
+    assert_eq!(answers, [(words.to_owned(), true)]);
+}
+
+#[test]
 fn an_answer_tells_a_few_warnings_and_counts_the_rest() {
     let dir = scratch();
     let lines: Vec<_> = (10..40).map(|i| format!("password: Tr0ub4dor&3k{i}\n")).collect();
