@@ -6,7 +6,7 @@ mod common;
 use divan::Bencher;
 
 use common::change::CASES;
-use common::{Case, Ground, Pair, Side, case};
+use common::{case, measure};
 
 fn main() {
     divan::main();
@@ -24,18 +24,4 @@ fn memdir(bencher: Bencher, name: &str) {
 #[divan::bench(args = names(), max_time = 3)]
 fn bare(bencher: Bencher, name: &str) {
     measure(bencher, case(CASES, name), |pair| pair.bare);
-}
-
-fn measure(bencher: Bencher, case: &Case, side: impl Fn(Pair) -> Side) {
-    let ground = Ground::new();
-    let Side { mut prepare, run } = side((case.set_up)(&ground));
-    let mut made = 0;
-    bencher
-        .counter(divan::counter::ItemsCount::new(case.per_run))
-        .with_inputs(|| {
-            prepare(made);
-            made += 1;
-            made - 1
-        })
-        .bench_local_values(run);
 }

@@ -27,6 +27,21 @@ pub fn case(cases: &'static [Case], name: &str) -> &'static Case {
     cases.iter().find(|case| case.name == name).expect("names are taken from the cases")
 }
 
+/// Lets divan time one side of a case.
+pub fn measure(bencher: divan::Bencher, case: &Case, side: impl Fn(Pair) -> Side) {
+    let ground = Ground::new();
+    let Side { mut prepare, run } = side((case.set_up)(&ground));
+    let mut made = 0;
+    bencher
+        .counter(divan::counter::ItemsCount::new(case.per_run))
+        .with_inputs(|| {
+            prepare(made);
+            made += 1;
+            made - 1
+        })
+        .bench_local_values(run);
+}
+
 /// Two ways to do the same.
 pub struct Pair {
     pub memdir: Side,
