@@ -55,13 +55,7 @@ impl Journal {
                 memories.insert(memory, head);
             }
         }
-        let mut taker = Taker::new(&tx);
-        let mut withdrawn = history.withdrawn()?;
-        for (memory, head) in memories {
-            let loss = history.loss(memory, head, withdrawn.remove(&memory).unwrap_or_default(), cut)?;
-            taker.take(loss)?;
-        }
-        taker.finish()?;
+        let taker = Taker::take_from(&tx, memories, cut)?;
         pass.version = changed.1.max(pass.version);
         pass.first = aged.1;
         pass.is_unfinished = pass.version < cut.settled || pass.first < cut.first - 1;

@@ -77,13 +77,7 @@ impl Journal {
             .map_err(failure("begin to prune"))?;
         let history = History { db: &tx };
         let cut = Cut::of(history, keep, now, synced)?;
-        let mut taker = Taker::new(&tx);
-        let mut withdrawn = history.withdrawn()?;
-        for (memory, head) in history.memories("", 0)? {
-            let loss = history.loss(memory, head, withdrawn.remove(&memory).unwrap_or_default(), cut)?;
-            taker.take(loss)?;
-        }
-        taker.finish()?;
+        let taker = Taker::take_from(&tx, history.memories("", 0)?, cut)?;
         // Those that never had versions of their own, too.
         let sql = format!("DELETE FROM change WHERE seq <= ?1 AND {IS_EMPTY}");
         tx.execute(&sql, params![to_sql(synced)]).map_err(failure(PRUNE))?;
@@ -218,11 +212,24 @@ pub(super) struct Taker<'a> {
 }
 
 impl<'a> Taker<'a> {
-    pub(super) fn new(db: &'a Connection) -> Self {
-        Self { db, stale: Stale::default(), gone: BTreeSet::new(), changes: BTreeSet::new() }
+    /// Takes from memories, each with its newest version, what does not stay.
+    pub(super) fn take_from(
+        db: &'a Connection,
+        memories: impl IntoIterator<Item = (i64, i64)>,
+        cut: Cut,
+    ) -> Result<Self> {
+        let history = History { db };
+        let mut taker = Self { db, stale: Stale::default(), gone: BTreeSet::new(), changes: BTreeSet::new() };
+        let mut withdrawn = history.withdrawn()?;
+        for (memory, head) in memories {
+            let withdrawn = withdrawn.remove(&memory).unwrap_or_default();
+            taker.take(history.loss(memory, head, withdrawn, cut)?)?;
+        }
+        taker.finish()?;
+        Ok(taker)
     }
 
-    pub(super) fn take(&mut self, loss: Loss) -> Result<()> {
+    fn take(&mut self, loss: Loss) -> Result<()> {
         if loss.split.go.is_empty() {
             return Ok(());
         }
@@ -239,7 +246,7 @@ impl<'a> Taker<'a> {
     }
 
     /// Removes the rows of what was taken, and leaves anchors.
-    pub(super) fn finish(&self) -> Result<()> {
+    fn finish(&self) -> Result<()> {
         let mut run: Option<(i64, i64)> = None;
         for &n in &self.gone {
             match &mut run {
