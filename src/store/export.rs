@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::os::fd::AsFd as _;
 
-use super::scan::survey::reach;
+use super::scan::survey::{closed, reach};
 use super::session::{Patience, Session};
 use super::{History, Store, lock};
 use crate::disk::{Go, What, survey};
-use crate::error::{Error, Result, Trouble};
+use crate::error::Result;
 use crate::path::{MemoryPath, is_passed_over};
 use crate::text::Bytes;
 
@@ -68,10 +68,7 @@ fn files(session: &Session<'_>) -> Result<BTreeSet<MemoryPath>> {
                 files.insert(path);
             }
             // An export that lacks a part must not look like one.
-            What::Closed => {
-                let doing = format!("open {path}");
-                return Err(Error::Read { why: Trouble::Denied, doing, source: None });
-            }
+            What::Closed => return Err(closed(&path)),
             What::Directory { .. } | What::Link | What::Special | What::Mount => {}
         }
         Ok(Go::On)

@@ -124,7 +124,7 @@ impl Surveyor<'_, '_> {
             let Ok(path) = reach(scope, seen.path) else { return Ok(Go::Past) };
             match seen.what {
                 What::File => self.visit(path, seen)?,
-                What::Closed => self.pass_over(&path, closed())?,
+                What::Closed => self.pass_over(&path, closed(&path))?,
                 What::Directory { .. } | What::Link | What::Special | What::Mount => {}
             }
             Ok(Go::On)
@@ -253,6 +253,7 @@ pub(in crate::store) fn identity(core: &Core, open: &OpenFile) -> Result<(Hash, 
     open.hash().map_err(|e| Error::read("read a file", e))
 }
 
-fn closed() -> Error {
-    Error::read("open a directory", std::io::Error::from(std::io::ErrorKind::PermissionDenied))
+/// What is said of something that this user may not open.
+pub(in crate::store) fn closed(path: &MemoryPath) -> Error {
+    Error::Read { why: Trouble::Denied, doing: format!("open {path}"), source: None }
 }
