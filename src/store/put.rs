@@ -65,11 +65,11 @@ impl Store {
         if becomes(&found, &bytes, others) != Put::Written {
             return Ok(());
         }
-        let Found::File(before) = found else {
-            self.refuse_secret_path(path)?;
-            return judge(&self.settings().guard, path, bytes, None, false).map(drop);
+        let before = match found {
+            Found::File(before) => Some(before),
+            Found::Not(_) => self.refuse_secret_path(path).map(|()| None)?,
         };
-        judge(&self.settings().guard, path, bytes, Some(&before), false).map(drop)
+        judge(&self.settings().guard, path, bytes, before.as_ref(), false).map(drop)
     }
 
     /// The id of a change that is yet to be made.
