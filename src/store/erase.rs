@@ -96,7 +96,7 @@ impl Store {
     }
 
     /// Does something that is no change of files, inside the lock.
-    fn locked<T>(&self, work: impl FnOnce(&mut Session<'_>) -> Result<T>) -> Result<T> {
+    pub(super) fn locked<T>(&self, work: impl FnOnce(&mut Session<'_>) -> Result<T>) -> Result<T> {
         let core = &self.inner.core;
         let done = lock(&self.inner.engine)
             .enter(core, Patience::Wait, |session| work(session).map_err(|error| core.refine(error)))?;

@@ -11,7 +11,7 @@ use super::session::{Patience, Session};
 use super::snapshot::Snapshot;
 use super::{Look, Store};
 use crate::error::{Error, Result};
-use crate::id::{ChangeId, VersionId, new_ulid};
+use crate::id::{ChangeId, VersionId};
 use crate::journal::History;
 use crate::path::MemoryPath;
 use crate::version::{Log, Operation, rfc3339};
@@ -153,7 +153,7 @@ impl Store {
             Some(reason) => self.with_reason(format!("{reason} ({})", what.reason())),
             None => self.with_reason(what.reason()),
         };
-        let change = ChangeId(new_ulid(self.inner.core.now()));
+        let change = self.new_change();
         let mut restoration = Restoration { change_id: None, memories: Vec::new() };
         let mut left = BTreeSet::new();
         let mut works = VecDeque::from([Work::Begin(what.clone())]);
@@ -194,7 +194,7 @@ impl Store {
     pub fn preview_restore(&self, what: &Restore, others: Others) -> Result<Restoration> {
         self.mend_root()?;
         self.absorb_first(&self.places(what)?)?;
-        let (what, change) = (what.clone(), ChangeId(new_ulid(self.inner.core.now())));
+        let (what, change) = (what.clone(), self.new_change());
         let done = self.decide(move |snapshot| {
             let (_, done) = Work::Begin(what.clone()).plan(snapshot, others, change, true)?;
             Ok((Plan::default(), done))

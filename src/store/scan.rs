@@ -3,11 +3,11 @@
 use std::collections::{HashSet, VecDeque};
 use std::os::fd::AsFd as _;
 
-use super::session::{Patience, Session};
-use super::{Actor, Store, absorb, gate, lock};
+use super::session::Session;
+use super::{Actor, Store, absorb, gate};
 use crate::disk::{Go, What, survey};
 use crate::error::{Error, Result, Trouble};
-use crate::id::{ChangeId, new_ulid};
+use crate::id::ChangeId;
 use crate::journal::{Head, Reader, Record, Step, Stored};
 use crate::path::{MemoryPath, is_passed_over};
 use crate::version::{Log, Version};
@@ -84,7 +84,6 @@ impl Store {
         if found.is_empty() {
             return Ok(Vec::new());
         }
-        let core = &self.inner.core;
         let lost: HashSet<i64> = found.lost.iter().map(|lost| lost.memory).collect();
         let without_file = found.gone.into_iter().chain(found.lost).collect();
         let Paired { moved, added, mut gone } = pair(without_file, found.added);
@@ -98,14 +97,13 @@ impl Store {
         let looked_at = added.into_iter().map(|added| added.path);
         let looked_at = gone.into_iter().map(|gone| gone.path).chain(found.edited).chain(looked_at);
         let mut tasks: VecDeque<Task> = moved.chain(looked_at.map(Task::Look)).collect();
-        let change = ChangeId(new_ulid(core.now()));
+        let change = self.new_change();
         while !tasks.is_empty() {
-            let taken = lock(&self.inner.engine).enter(core, Patience::Wait, |session| {
-                let taken = take_some(session, &mut tasks, change).map_err(|error| core.refine(error));
+            self.locked(|session| {
+                let taken = take_some(session, &mut tasks, change);
                 session.sync_if_much();
                 taken
             })?;
-            taken.unwrap_or(Ok(()))?;
         }
         self.versions_of(change)
     }
