@@ -4,7 +4,7 @@ use std::io;
 
 use camino::Utf8PathBuf;
 
-use crate::id::{ChangeId, VersionId};
+use crate::id::{ChangeId, MemoryId, VersionId};
 use crate::path::{MemoryPath, PathError};
 
 /// The result of everything in this crate that can fail.
@@ -154,6 +154,28 @@ pub enum Error {
     Settings {
         /// What is wrong, with line and the nearest right word where there is one.
         problem: String,
+    },
+    /// A field of what is to be stored or found breaks its rule.
+    #[error("{field}: {rule}; it is {value}")]
+    Field {
+        /// The field.
+        field: &'static str,
+        /// What it was given, cut off after 100 characters.
+        value: String,
+        /// The rule.
+        rule: String,
+    },
+    /// There is no memory with this id (any more).
+    #[error("there is no memory `{id}`")]
+    NoMemory {
+        /// The id that was asked for.
+        id: MemoryId,
+    },
+    /// The memory is a plain file, and only entries are deleted by their id.
+    #[error("`{path}` is a plain file, not an entry")]
+    PlainFile {
+        /// The file.
+        path: MemoryPath,
     },
     /// There is no such version, or retention took it.
     #[error("there is no version `{id}`")]
@@ -322,6 +344,11 @@ impl Error {
             Self::Unknown { path } => Self::Unknown { path: path.clone() },
             Self::NoStore { base } => Self::NoStore { base: base.clone() },
             Self::Settings { problem } => Self::Settings { problem: problem.clone() },
+            Self::Field { field, value, rule } => {
+                Self::Field { field, value: value.clone(), rule: rule.clone() }
+            }
+            Self::NoMemory { id } => Self::NoMemory { id: *id },
+            Self::PlainFile { path } => Self::PlainFile { path: path.clone() },
             Self::NoVersion { id } => Self::NoVersion { id: *id },
             Self::NoChange { id } => Self::NoChange { id: *id },
             Self::NoContent { id, why } => Self::NoContent { id: *id, why: *why },

@@ -58,14 +58,19 @@ compile_error!(
 #[doc(hidden)]
 pub mod cli;
 mod disk;
+mod entry;
 mod error;
 mod fail;
 mod guard;
 mod hash;
 mod home;
 mod id;
+#[cfg(feature = "search")]
+mod index;
 mod journal;
 mod path;
+#[cfg(feature = "search")]
+mod recall;
 mod store;
 mod text;
 mod tool;
@@ -80,6 +85,8 @@ pub use home::{
 };
 pub use id::{ChangeId, IdError, MemoryId, VersionId};
 pub use path::{MemoryPath, PathError};
+#[cfg(feature = "search")]
+pub use recall::{Ask, Doomed, Memory, NewEntry, Prefetch, Recall, Retrieved, Similar, Stored, Terms, Why};
 pub use store::{
     Absorbed, Actor, Builder, Check, Create, Edit, Entry, Erasure, Extent, Finding, Found, Hidden, History,
     Listing, Look, Others, Progress, Pruned, Receipt, Redaction, Report, Restoration, Restore, Restored,

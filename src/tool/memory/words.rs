@@ -242,6 +242,9 @@ pub(super) fn refused(error: &Error, command: Command, paths: &[&Named]) -> Stri
         Error::Overlap { .. }
         | Error::NoStore { .. }
         | Error::Settings { .. }
+        | Error::Field { .. }
+        | Error::NoMemory { .. }
+        | Error::PlainFile { .. }
         | Error::NoVersion { .. }
         | Error::NoChange { .. }
         | Error::NoContent { .. }

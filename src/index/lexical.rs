@@ -1,0 +1,1 @@
+//! Full text: analyzers, and what tantivy stores.

@@ -1,0 +1,53 @@
+//! Memories by what they mean: entries, retrieval, duplicates, the ends of memories.
+
+use std::sync::{Arc, Mutex};
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+
+use crate::error::{Error, Result};
+use crate::id::MemoryId;
+use crate::path::MemoryPath;
+use crate::store::Store;
+
+mod alike;
+mod catalog;
+mod keep;
+mod lifecycle;
+mod passages;
+mod prefetch;
+mod rank;
+mod retrieve;
+
+use catalog::Catalog;
+pub use keep::{NewEntry, Similar, Stored};
+pub use lifecycle::{Doomed, Why};
+pub use prefetch::Prefetch;
+pub use retrieve::{Ask, Memory, Retrieved, Terms};
+
+/// The structured memory of a store: the same files, as entries. Cheap to clone; clones share what they know.
+#[derive(Clone)]
+pub struct Recall {
+    store: Store,
+    catalog: Arc<Mutex<Catalog>>,
+}
+
+impl std::fmt::Debug for Recall {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Recall").field("store", &self.store).finish_non_exhaustive()
+    }
+}
+
+impl Recall {
+    /// Makes what retrieves from a store. Nothing is read until something is asked.
+    #[must_use]
+    pub fn new(store: Store) -> Self {
+        Self { store, catalog: Arc::default() }
+    }
+
+    /// The store.
+    #[must_use]
+    pub fn store_handle(&self) -> &Store {
+        &self.store
+    }
+}
