@@ -3,6 +3,10 @@
 
 use chrono::{DateTime, Utc};
 
+mod time;
+
+pub(crate) use time::parse as parse_time;
+
 /// What the head of a text is.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Front {

@@ -3,7 +3,7 @@
 use super::{DateTime, MemoryId, MemoryPath, Recall, Result, Utc};
 
 /// An entry to be stored.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct NewEntry {
     /// The text, not empty.
     pub content: String,

@@ -38,3 +38,15 @@ impl Recall {
         todo!()
     }
 }
+
+impl Why {
+    /// In one word: `expired`, `capacity`, `unused`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Expired => "expired",
+            Self::Capacity { .. } => "capacity",
+            Self::Unused => "unused",
+        }
+    }
+}

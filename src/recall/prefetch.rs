@@ -15,6 +15,12 @@ pub struct Prefetch {
     pub budget: usize,
 }
 
+impl Default for Prefetch {
+    fn default() -> Self {
+        Self { query: None, limit: 5, min_importance: 3, budget: 2000 }
+    }
+}
+
 impl Recall {
     /// A block for the system prompt; empty where there is nothing to tell.
     ///

@@ -25,12 +25,32 @@ pub struct Ask {
     pub as_of: Option<DateTime<Utc>>,
     /// Whether the files are looked at for changes by others first.
     pub scan: bool,
-    /// Whether each answer says how its score came about.
-    pub explain: bool,
-    /// Which searches take part.
+    /// Whether passages are found by their words.
     pub lexical: bool,
-    /// See `lexical`.
+    /// Whether passages are found by their meaning.
     pub semantic: bool,
+    /// Answers that score less do not come back; `None`: the settings say it.
+    pub min_score: Option<f32>,
+}
+
+impl Default for Ask {
+    fn default() -> Self {
+        Self {
+            query: String::new(),
+            categories: Vec::new(),
+            limit: 10,
+            min_importance: 1,
+            tags: Vec::new(),
+            key: None,
+            path_prefix: None,
+            since: None,
+            as_of: None,
+            scan: true,
+            lexical: true,
+            semantic: true,
+            min_score: None,
+        }
+    }
 }
 
 /// A memory that answers.
@@ -63,24 +83,24 @@ pub struct Memory {
     pub path: MemoryPath,
     /// The first and the last line of the passage in the file, from 1.
     pub lines: (usize, usize),
-    /// How the score came about, where that was asked.
-    pub terms: Option<Terms>,
+    /// How the score came about.
+    pub terms: Terms,
 }
 
-/// How a score came about.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// How a score came about: (relevance + neighbours) × importance.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Terms {
-    /// By words, 0 to 1.
+    /// By words, as a share of what a perfect answer would have.
     pub lexical: f32,
-    /// By meaning, 0 to 1.
+    /// By meaning: the cosine.
     pub semantic: f32,
     /// Both together.
     pub relevance: f32,
+    /// What the passages beside it added.
+    pub neighbours: f32,
     /// The multiplier of effective importance.
     pub importance: f32,
-    /// What passages beside it added.
-    pub neighbours: f32,
 }
 
 /// What was found.

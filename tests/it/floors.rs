@@ -54,6 +54,7 @@ const FOREIGN: &[(&str, &[&str])] = &[
     ("regex", &["guard", "text"]),
     ("imara_diff", &["text"]),
     ("tantivy", &["index"]),
+    ("schemars", &["tool"]),
     ("rmcp", &["mcp"]),
     ("axum", &["http"]),
     ("reqwest", &["agent"]),
