@@ -10,7 +10,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 use crate::error::{Error, Result, Trouble};
 use crate::fail;
 use crate::hash::Hash;
-use crate::id::{ChangeId, VersionId};
+use crate::id::{ChangeId, MemoryId, VersionId};
 use crate::text::Bytes;
 use crate::version::Actor;
 
@@ -30,6 +30,7 @@ mod redo;
 mod release;
 mod schema;
 mod scrub;
+mod since;
 #[cfg(test)]
 pub(crate) mod verify;
 mod withdraw;
@@ -42,6 +43,7 @@ pub(crate) use history::{History, Reader};
 pub(crate) use past::Target;
 pub(crate) use prune::Stale;
 pub(crate) use redo::{Logged, LoggedStep, Past};
+pub(crate) use since::{Reach, Told};
 
 /// One boot of the machine and one mount of the file system: what was published in another run may be lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,6 +91,11 @@ pub(crate) enum Step {
     /// A memory that was deleted lives again at `path`, which a later step of the same change writes.
     Revive {
         memory: i64,
+        path: String,
+    },
+    /// If a later step of the same change begins a memory at `path`, it has this id.
+    Begin {
+        memory: MemoryId,
         path: String,
     },
     /// A directory or anything that is not a regular file, taken to `staging/old-{staged}`. The deletions of the files

@@ -35,6 +35,7 @@ mod scan;
 mod session;
 mod settings;
 mod settle;
+mod since;
 mod snapshot;
 mod stage;
 mod stats;

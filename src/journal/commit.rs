@@ -61,8 +61,8 @@ impl Journal {
             .db
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(failure("begin a change"))?;
-        let (revived, moved) = (HashMap::new(), HashSet::new());
-        let mut scribe = Scribe { tx: &tx, tail, done: Committed::default(), revived, moved };
+        let (revived, begun, moved) = (HashMap::new(), HashMap::new(), HashSet::new());
+        let mut scribe = Scribe { tx: &tx, tail, done: Committed::default(), revived, begun, moved };
         for record in records {
             scribe.change(record, now, run)?;
         }
@@ -82,6 +82,8 @@ struct Scribe<'t, 'db> {
     done: Committed,
     /// Memories that live again in the change that is being written, by path.
     revived: HashMap<String, i64>,
+    /// The ids of memories that it may begin, by path.
+    begun: HashMap<String, MemoryId>,
     /// Memories that it moves.
     moved: HashSet<i64>,
 }
@@ -123,6 +125,7 @@ impl Scribe<'_, '_> {
             ],
         )?;
         self.revived.clear();
+        self.begun.clear();
         self.moved.clear();
         self.done.changes.push(from_sql(self.tail.change));
         record.steps.iter().try_for_each(|step| self.step(step))
@@ -142,6 +145,10 @@ impl Scribe<'_, '_> {
             }
             Step::Revive { memory, path } => {
                 self.revived.insert(path.clone(), *memory);
+                Ok(())
+            }
+            Step::Begin { memory, path } => {
+                self.begun.insert(path.clone(), *memory);
                 Ok(())
             }
             Step::RemoveTree { path, inode, staged } => {
@@ -295,8 +302,8 @@ impl Scribe<'_, '_> {
             .map_err(failure("find a memory"))
     }
 
-    fn new_memory(&self, path: &str) -> Result<(i64, MemoryId)> {
-        let id = MemoryId(new_ulid(self.tail.at));
+    fn new_memory(&mut self, path: &str) -> Result<(i64, MemoryId)> {
+        let id = self.begun.remove(path).unwrap_or_else(|| MemoryId(new_ulid(self.tail.at)));
         let sql = "INSERT INTO memory (id, path, head, live) VALUES (?1, ?2, 0, 1)";
         self.execute(sql, params![id.0.to_bytes(), path])?;
         let memory = self.tx.last_insert_rowid();

@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 use super::history::READ;
 use super::release::{Row, Split};
-use super::{History, Journal, body, failure, from_sql, scrub, to_sql};
+use super::{History, Journal, body, failure, from_sql, scrub, since, to_sql};
 use crate::error::Result;
 use crate::fail;
 use crate::id::VersionId;
@@ -237,6 +237,8 @@ impl<'a> Taker<'a> {
         loss.split.release(self.db, loss.memory)?;
         if loss.split.stay.is_empty() {
             self.execute("DELETE FROM memory WHERE n = ?1 AND live = 0", loss.memory)?;
+            let newest = loss.split.go.iter().map(|row| row.n).max();
+            newest.map_or(Ok(()), |newest| since::forget(self.db, newest))?;
         }
         for row in loss.split.go {
             self.gone.insert(row.n);

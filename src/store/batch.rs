@@ -30,6 +30,8 @@ pub(super) struct Accepted {
     pub(super) author: Arc<Author>,
     /// The change that it is a part of; `None`: one of its own.
     pub(super) change: Option<ChangeId>,
+    /// Why it is made, where that is not what the author says.
+    pub(super) reason: Option<String>,
     /// What others had done to its files before: a change of theirs.
     pub(super) outside: Vec<Step>,
     pub(super) own: Vec<Step>,
@@ -88,6 +90,11 @@ impl Slots {
     pub(super) fn get_mut(&mut self, path: &MemoryPath) -> Option<&mut Slot> {
         let i = *self.files.get(path)?;
         self.acts.get_mut(i).and_then(Act::as_file_mut)
+    }
+
+    /// The files, in no order.
+    pub(super) fn files(&self) -> impl Iterator<Item = &Slot> {
+        self.acts.iter().filter_map(Act::as_file)
     }
 
     pub(super) fn push_file(&mut self, slot: Slot) {
@@ -177,14 +184,14 @@ impl<'s, 'a> Batch<'s, 'a> {
         if self.is_full || self.accepted.len() >= MOST {
             return Offer::NotNow;
         }
-        let mut snapshot = Snapshot::new(self.session.base(), self.session.journal, &self.slots);
+        let mut snapshot = Snapshot::new(self.session.core, self.session.journal, &self.slots);
         let decided = (request.decide)(&mut snapshot);
-        let Snapshot { read, is_partial, .. } = snapshot;
+        let Snapshot { read, is_partial, begun, reason, .. } = snapshot;
         if is_partial {
             return Offer::NotNow;
         }
         let plan = match decided {
-            Decided::Plan(plan) => *plan,
+            Decided::Plan(plan) => Plan { begun, reason, ..*plan },
             Decided::Declined => {
                 request.ticket.end(Outcome::Done(Vec::new()));
                 return Offer::Settled;
@@ -223,7 +230,7 @@ impl<'s, 'a> Batch<'s, 'a> {
             core.admit_with(path, hidden)?;
         }
         let removed = if plan.in_order { removed(&edits) } else { HashSet::new() };
-        let change = plan.change;
+        let (change, reason) = (plan.change, plan.reason.take());
         let mut addition = Addition::new(plan);
         let mut is_root_new = false;
         let mut planned = Vec::with_capacity(edits.len());
@@ -269,7 +276,7 @@ impl<'s, 'a> Batch<'s, 'a> {
             ticket.end(Outcome::Done(warned));
         } else {
             let (ticket, author) = (Arc::clone(ticket), Arc::clone(&request.author));
-            self.accepted.push(Accepted { ticket, author, change, outside, own, path, warned });
+            self.accepted.push(Accepted { ticket, author, change, reason, outside, own, path, warned });
         }
         Ok(Offer::Settled)
     }

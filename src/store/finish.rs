@@ -107,7 +107,8 @@ fn commit(session: &mut Session<'_>, accepted: &[Accepted]) -> Result<CommittedB
         }
         own.push(records.len());
         let Author { actor, reason } = &*accepted.author;
-        let (reason, id) = (reason.as_deref(), accepted.change);
+        let (reason, id) = (accepted.reason.as_ref().or(reason.as_ref()), accepted.change);
+        let reason = reason.map(String::as_str);
         records.push(Record { by: actor, reason, id, steps: &accepted.own });
     }
     let all = session.journal.commit(core.now(), &records)?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::session::Patience;
 use super::{Inner, Store, lock};
 use crate::error::{Error, NoContent, Result};
-use crate::id::VersionId;
+use crate::id::{MemoryId, VersionId};
 use crate::journal::Reader;
 use crate::path::MemoryPath;
 use crate::text::Bytes;
@@ -139,13 +139,22 @@ impl History {
         self.journal().contents(log, each)
     }
 
-    /// From now on all is read as it is at this moment.
-    pub(super) fn freeze(&self) -> Result<()> {
+    /// The newest version of a memory, living or not.
+    ///
+    /// # Errors
+    /// What the journal says.
+    pub fn memory(&self, id: MemoryId) -> Result<Option<Version>> {
+        self.journal().newest_of(id)
+    }
+
+    /// From now on all is read as it is at this moment. While it is, nothing that was redacted since is out of the
+    /// journal's files.
+    pub(crate) fn freeze(&self) -> Result<()> {
         self.reader.freeze()
     }
 
     /// What the journal says.
-    pub(super) fn journal(&self) -> crate::journal::History<'_> {
+    pub(crate) fn journal(&self) -> crate::journal::History<'_> {
         self.reader.history()
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::Edit;
-use crate::id::ChangeId;
+use crate::id::{ChangeId, MemoryId};
 use crate::path::MemoryPath;
 
 /// The edits of one change, made together.
@@ -19,10 +19,14 @@ pub(super) struct Plan {
     pub(super) moves: Vec<Moved>,
     /// Deleted memories that live again, by the path that an edit writes.
     pub(super) revived: HashMap<MemoryPath, i64>,
+    /// The ids of the memories that begin with an edit, by path.
+    pub(super) begun: HashMap<MemoryPath, MemoryId>,
     /// Paths that an edit writes, and whose memory now ends with that: another one moves there, lives again, or begins.
     pub(super) replaced: HashSet<MemoryPath>,
     /// The change that it is a part of; `None`: one of its own.
     pub(super) change: Option<ChangeId>,
+    /// Why it is made, where that is not what the handle says.
+    pub(super) reason: Option<String>,
     /// Whether hidden names may be changed, whatever the settings say (`.git` never).
     pub(super) may_be_hidden: bool,
     /// Whether all of it was stored before: files may be larger than the settings allow, and what looks like a secret in

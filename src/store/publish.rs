@@ -12,7 +12,7 @@ use super::session::Session;
 use crate::disk::{Kind, OpenFile, Place, Stamp, What, move_to_free};
 use crate::error::{Error, Result};
 use crate::hash::Hash;
-use crate::id::VersionId;
+use crate::id::{MemoryId, VersionId};
 use crate::path::MemoryPath;
 use crate::text::Bytes;
 
@@ -30,6 +30,7 @@ pub(super) struct Slot {
     pub(super) place: Place,
     pub(super) original: Option<Original>,
     pub(super) pending: Pending,
+    pub(super) whose: Whose,
     /// The requests that touched it, by their place in the batch.
     pub(super) owners: Vec<usize>,
     pub(super) is_published: bool,
@@ -53,6 +54,17 @@ pub(super) struct Original {
 pub(super) enum Pending {
     Write { staged: u64, bytes: Bytes, mode: u32 },
     Remove { staged: u64 },
+}
+
+/// Which memory it is that a pending file belongs to, or belonged to until it goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// One that begins with it.
+    Begun(MemoryId),
+    /// The one that lives at its path.
+    Head,
+    /// It is found out when all is committed.
+    Unknown,
 }
 
 /// Directories that appear together, perhaps with files in them.

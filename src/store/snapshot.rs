@@ -4,9 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::batch::Slots;
+use super::core::Core;
 use super::publish::Pending;
 use crate::disk::{Base, Extent, Found, Look, Stamp};
 use crate::error::Result;
+use crate::id::{MemoryId, new_ulid};
 use crate::journal::Journal;
 use crate::path::MemoryPath;
 use crate::text::Bytes;
@@ -14,13 +16,18 @@ use crate::text::Bytes;
 /// What a decision sees: the files as they are inside the lock, earlier changes of the same batch included.
 pub struct Snapshot<'a> {
     pub(super) base: &'a Base,
+    core: &'a Core,
     /// What the history says, for decisions about it.
     pub(super) journal: &'a Journal,
-    slots: &'a Slots,
+    pub(super) slots: &'a Slots,
     /// The files that were read from disk: an edit replaces exactly what was read.
     pub(super) read: HashMap<MemoryPath, ReadFile>,
     /// Whether it saw something that pending changes could still alter: then it must be decided again, alone.
     pub(super) is_partial: bool,
+    /// The ids of memories that the change may begin.
+    pub(super) begun: HashMap<MemoryPath, MemoryId>,
+    /// Why the change is made.
+    pub(super) reason: Option<String>,
 }
 
 /// A file as it was read.
@@ -37,8 +44,39 @@ impl std::fmt::Debug for Snapshot<'_> {
 }
 
 impl<'a> Snapshot<'a> {
-    pub(super) fn new(base: &'a Base, journal: &'a Journal, slots: &'a Slots) -> Self {
-        Self { base, journal, slots, read: HashMap::new(), is_partial: false }
+    pub(super) fn new(core: &'a Core, journal: &'a Journal, slots: &'a Slots) -> Self {
+        let (read, begun) = (HashMap::new(), HashMap::new());
+        Self { base: &core.base, core, journal, slots, read, is_partial: false, begun, reason: None }
+    }
+
+    /// The id of the memory that begins when this change writes to a path where nothing stands: the same for a path
+    /// however often it is asked for. A write to a file that is there goes on with the memory of that, and the id is
+    /// never anybody's.
+    ///
+    /// ```
+    /// use memdir::{Edit, Error, MemoryPath, Store};
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// # let store = Store::open(dir.path())?;
+    /// let path = MemoryPath::parse("/memories/note.md")?;
+    /// let id = store.change(move |snapshot| {
+    ///     let id = snapshot.new_id(&path);
+    ///     snapshot.because("the file names itself");
+    ///     Ok::<_, Error>((vec![Edit::write(&path, format!("id: {id}\n"))], id))
+    /// })?;
+    /// # let version = store.history()?.head(&MemoryPath::parse("/memories/note.md")?)?;
+    /// # assert_eq!(version.map(|version| version.memory_id), Some(id));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn new_id(&mut self, path: &MemoryPath) -> MemoryId {
+        let now = self.core.now();
+        *self.begun.entry(path.clone()).or_insert_with(|| MemoryId(new_ulid(now)))
+    }
+
+    /// Gives this change a reason in the history, in place of that of the handle (see
+    /// [`Store::with_reason`](crate::Store::with_reason)). What looks like a secret in it is left out.
+    pub fn because(&mut self, reason: impl Into<String>) {
+        self.reason = Some(self.core.settings.guard.mask(&reason.into()).into_owned());
     }
 
     /// Whether a decision that asks more than the overlay can tell, or must be the first of its batch, is to be made again

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use super::batch::{Addition, Batch, Planned, staged_new, staged_old};
 use super::gate::{self, Passed};
-use super::publish::{Act, Move, Pending, Slot, Take, Tree};
+use super::publish::{Act, Move, Pending, Slot, Take, Tree, Whose};
 use super::session::refuse_unwritable;
 use super::{Edit, absorb};
 use crate::disk::{Draft, Look, OpenFile, Place};
 use crate::error::{Error, Result};
 use crate::guard;
 use crate::hash::Hash;
+use crate::id::{MemoryId, new_ulid};
 use crate::journal::{Content, Step, Stored};
 use crate::path::MemoryPath;
 use crate::text::Bytes;
@@ -98,7 +99,11 @@ impl Batch<'_, '_> {
             self.stage_in_tree(&path, &planned.place, Some(&draft), owner, addition)?;
         }
         let hash = Hash::of(&bytes);
+        let whose = self.whose(&path, before.is_some(), is_another, addition);
         if let Some(slot) = self.slots.get_mut(&path) {
+            if before.is_none() || is_another {
+                slot.whose = whose;
+            }
             let replaced = std::mem::replace(
                 &mut slot.pending,
                 Pending::Write { staged: n, bytes: Arc::clone(&bytes), mode },
@@ -116,6 +121,7 @@ impl Batch<'_, '_> {
                     place: planned.place,
                     original,
                     pending: Pending::Write { staged: n, bytes: Arc::clone(&bytes), mode },
+                    whose,
                     owners: vec![owner],
                     is_published: false,
                     displaced: None,
@@ -128,6 +134,9 @@ impl Batch<'_, '_> {
         if let Some(&memory) = addition.plan.revived.get(&path) {
             addition.own.push(Step::Revive { memory, path: path.as_str().into() });
         }
+        if let Whose::Begun(memory) = whose {
+            addition.own.push(Step::Begin { memory, path: path.as_str().into() });
+        }
         // What was there is no version of a memory that comes from elsewhere.
         let old = before.filter(|_| !is_another);
         let content = Content { hash, size, bytes: Stored::Here { new: bytes, old } };
@@ -139,6 +148,19 @@ impl Batch<'_, '_> {
             is_redacted: warning.is_redacted,
         }));
         Ok(())
+    }
+
+    /// Which memory a file will be of that is written: what was there is gone on with, and else one begins.
+    fn whose(&self, path: &MemoryPath, is_there: bool, is_another: bool, addition: &Addition) -> Whose {
+        let plan = &addition.plan;
+        if plan.revived.contains_key(path) || addition.moved.contains_key(path) {
+            Whose::Unknown
+        } else if is_there && !is_another {
+            Whose::Head
+        } else {
+            let begun = plan.begun.get(path).copied();
+            Whose::Begun(begun.unwrap_or_else(|| MemoryId(new_ulid(self.session.core.now()))))
+        }
     }
 
     /// What may be written to a file: its path, where that is new, its size, and its content are judged, in this order.
@@ -273,6 +295,7 @@ impl Batch<'_, '_> {
             place: planned.place,
             original,
             pending,
+            whose: Whose::Head,
             owners: vec![owner],
             is_published: false,
             displaced: None,
