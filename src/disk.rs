@@ -6,6 +6,7 @@ use crate::path::MemoryPath;
 use crate::text::Bytes;
 
 mod base;
+mod derived;
 mod inspect;
 mod kept;
 mod list;

@@ -88,9 +88,9 @@ pub use path::{MemoryPath, PathError};
 #[cfg(feature = "search")]
 pub use recall::{Ask, Doomed, Memory, NewEntry, Prefetch, Recall, Retrieved, Similar, Stored, Terms, Why};
 pub use store::{
-    Absorbed, Actor, Builder, Check, Create, Edit, Entry, Erasure, Extent, Finding, Found, Hidden, History,
-    Listing, Look, Others, Progress, Pruned, Receipt, Redaction, Report, Restoration, Restore, Restored,
-    Settings, Snapshot, Stats, Store, StoredFile, Unmerged, Warned,
+    Absorbed, Actor, Builder, Check, Create, Edit, Entries, Entry, Erasure, Extent, Finding, Found, Hidden,
+    History, Listing, Look, OnSimilar, Others, Progress, Pruned, Receipt, Redaction, Report, Restoration,
+    Restore, Restored, Search, Settings, Snapshot, Stats, Store, StoredFile, Unmerged, Warned,
 };
 pub use text::{Bytes, How, Line, Merged, Pattern, PatternError, merge, unified};
 pub use tool::{

@@ -59,7 +59,7 @@ use queue::{Decided, Outcome, Queue, Request, Ticket, fail_all, lock};
 pub use restore::{Others, Restoration, Restore, Restored, Unmerged};
 pub use scan::Absorbed;
 use session::{Engine, Patience};
-pub use settings::{Create, Hidden, Settings};
+pub use settings::{Create, Entries, Hidden, OnSimilar, Search, Settings};
 pub(crate) use settle::Original;
 pub use settle::{Edited, Settled};
 pub use snapshot::Snapshot;

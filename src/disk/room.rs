@@ -71,6 +71,11 @@ impl Room {
         Ok(Self { dir, staging, kept, locks, lock_inode, path })
     }
 
+    /// The room itself.
+    pub(super) fn dir(&self) -> BorrowedFd<'_> {
+        self.dir.as_fd()
+    }
+
     /// The inode of the journal's file; `None` when it is missing.
     pub(crate) fn journal_inode(&self) -> Option<u64> {
         inode(&self.dir, JOURNAL)

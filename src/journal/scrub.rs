@@ -40,7 +40,12 @@ impl Journal {
     }
 
     /// Erases what was deleted, if something was; `false` when somebody reads, or there is no room: then it is still due.
-    pub(crate) fn scrub(&mut self) -> Result<bool> {
+    ///
+    /// `forget` removes what others may have made of it: it runs when nobody reads any more who began before.
+    ///
+    /// # Errors
+    /// What `forget` returns, or what the disk says: then it is still due, too.
+    pub(crate) fn scrub(&mut self, forget: impl FnOnce() -> Result<()>) -> Result<bool> {
         let Some(stage) = self.stage()? else { return Ok(true) };
         if stage == REWRITE {
             if !self.rewrite()? {
@@ -51,6 +56,7 @@ impl Journal {
         if !self.cut()? {
             return Ok(false);
         }
+        forget()?;
         fail::step();
         self.db.execute("DELETE FROM meta WHERE key = 'scrub'", []).map_err(failure(SCRUB))?;
         Ok(true)

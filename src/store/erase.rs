@@ -129,11 +129,12 @@ pub(super) fn finish(core: &Core, room: &Room, journal: &mut Journal) -> Result<
             redacted.insert(id);
         }
     }
-    if let Err(error) = room.forget_kept(&redacted) {
+    // At once, though somebody may just be adding to what is derived; and again when nobody can any more.
+    if let Err(error) = room.forget_kept(&redacted).and_then(|()| room.forget_derived()) {
         core.warn(&error);
         return Ok(Erasure::Pending);
     }
-    match journal.scrub() {
+    match journal.scrub(|| room.forget_derived()) {
         Ok(true) => Ok(Erasure::Done),
         Ok(false) => Ok(Erasure::Pending),
         Err(error @ Error::Write { why: Trouble::SyncFailed, .. }) => Err(error),

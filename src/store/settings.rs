@@ -14,6 +14,11 @@ use crate::path::MemoryPath;
 use crate::text::{amount, read_size};
 use crate::version::Keep;
 
+mod entries;
+
+pub use entries::{Entries, OnSimilar, Search};
+use entries::{IN_ENTRIES, IN_SEARCH};
+
 /// What `create` does when the file is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Create {
@@ -35,7 +40,7 @@ pub enum Hidden {
 }
 
 /// The settings of a store; `Default` is what holds without a `memdir.toml`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Settings {
     /// What `create` does when the file is there.
@@ -62,6 +67,10 @@ pub struct Settings {
     pub keep_history: Keep,
     /// What is done about secrets in what is written.
     pub guard: Guard,
+    /// What is chosen about entries.
+    pub entries: Entries,
+    /// What is chosen about retrieval.
+    pub search: Search,
 }
 
 impl Default for Settings {
@@ -79,6 +88,8 @@ impl Default for Settings {
             allow_fuse: false,
             keep_history: Keep::default(),
             guard: Guard::default(),
+            entries: Entries::default(),
+            search: Search::default(),
         }
     }
 }
@@ -152,7 +163,8 @@ const KEYS: &[Key] = &[
 ];
 
 /// The sections, each with its keys.
-const SECTIONS: &[(&str, &[Key])] = &[("history", IN_HISTORY), ("guard", IN_GUARD)];
+const SECTIONS: &[(&str, &[Key])] =
+    &[("history", IN_HISTORY), ("guard", IN_GUARD), ("entries", IN_ENTRIES), ("search", IN_SEARCH)];
 
 const IN_HISTORY: &[Key] = &[Key { name: "keep", set: |s, v| keep(v).map(|v| s.keep_history = v) }];
 
@@ -172,9 +184,6 @@ const MODES: &[(&str, Mode)] = &[
 const ACTIONS: &[(&str, Action)] =
     &[("off", Action::Off), ("warn", Action::Warn), ("redact", Action::Redact), ("block", Action::Block)];
 
-/// Sections that later versions of memdir have: whoever writes one must not believe that it is in force.
-const LATER: &[&str] = &["entries", "search"];
-
 /// Units of a duration, in milliseconds.
 const TIMES: &[(&str, u64)] =
     &[("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000), ("w", 7 * 86_400_000)];
@@ -182,9 +191,6 @@ const TIMES: &[(&str, u64)] =
 fn unknown(keys: &[Key], name: &str, is_section: bool) -> String {
     if SECTIONS.iter().any(|(section, _)| *section == name) {
         return format!("`{name}` must be a section, `[{name}]`");
-    }
-    if LATER.contains(&name) {
-        return format!("this version of memdir has no section `[{name}]`");
     }
     if is_section {
         let known: Vec<_> = SECTIONS.iter().map(|(section, _)| *section).collect();
@@ -378,6 +384,7 @@ mod tests {
                 mode: Mode::All(Action::Redact),
                 rules: [("github-pat", Action::Off), ("card-number", Action::Block)].into(),
             },
+            ..Settings::default()
         };
         assert_eq!(Settings::parse(text).unwrap(), settings);
     }
@@ -448,10 +455,7 @@ mod tests {
                 format!("line 1: `keep` {keep}; its `versions` must be a whole number, 10 or more"),
             ),
             ("history.keep.size = \"1GB\"", format!("line 1: `keep` {keep}; its `size` {size}")),
-            (
-                "search = { model = \"\" }",
-                "line 1: this version of memdir has no section `[search]`".to_owned(),
-            ),
+            ("search = \"off\"", "line 1: `search` must be a section, `[search]`".to_owned()),
             ("guard = \"off\"", "line 1: `guard` must be a section, `[guard]`".to_owned()),
             ("[gard]", "line 1: unknown section `[gard]`; the nearest known one is `[guard]`".to_owned()),
             (

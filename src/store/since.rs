@@ -3,9 +3,12 @@
 #![allow(dead_code, reason = "retrieval asks, which not every build has")]
 
 use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use chrono::{DateTime, Utc};
 
 use super::publish::{Pending, Whose};
-use super::{History, Snapshot};
+use super::{History, Snapshot, Store};
 use crate::error::Result;
 use crate::hash::Hash;
 use crate::id::MemoryId;
@@ -13,6 +16,31 @@ use crate::journal::{Reach, Told};
 use crate::path::MemoryPath;
 use crate::text::Bytes;
 use crate::version::{Operation, Version};
+
+impl Store {
+    /// The time, as this store's clock has it.
+    #[must_use]
+    pub fn now(&self) -> DateTime<Utc> {
+        (self.inner.core.clock)()
+    }
+
+    /// Where what is derived from the memories is kept: it may be missing, or go at any moment.
+    pub(crate) fn index_dir(&self) -> PathBuf {
+        self.inner.core.base.derived_path()
+    }
+
+    /// As [`Store::index_dir`], made (private) when it is missing.
+    ///
+    /// It is removed after a redaction, and so that nothing is put into it again, whoever writes texts there must read them
+    /// from a history that is frozen ([`History::freeze`]) until they are written: an erasure is pending for so long.
+    ///
+    /// # Errors
+    /// [`Error::Write`](crate::Error::Write) where it cannot be made, as in a store that was never written to.
+    pub(crate) fn make_index_dir(&self) -> Result<PathBuf> {
+        self.inner.core.base.make_derived()?;
+        Ok(self.index_dir())
+    }
+}
 
 impl History {
     /// The row of the newest version; 0 where there is none. Whoever asks for this first, and then with the mark before

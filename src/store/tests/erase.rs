@@ -101,6 +101,56 @@ fn what_was_redacted_is_in_no_byte() {
     world.check(&[]);
 }
 
+/// What others made of a memory's text goes with a redaction: also what somebody adds who read it before.
+#[test]
+fn what_is_derived_is_erased_too() {
+    let world = World::new();
+    let store = world.open();
+    put(&store, "gone.md", "CANARY\n").unwrap();
+    let derive = |store: &Store, text: &str| {
+        let dir = store.make_index_dir().unwrap();
+        assert_eq!(std::fs::metadata(&dir).unwrap().permissions().mode() & 0o777, 0o700);
+        std::fs::create_dir_all(dir.join("deep/er")).unwrap();
+        std::fs::write(dir.join("deep/er/CANARYpostings"), text).unwrap();
+        std::fs::write(dir.join("vectors"), text).unwrap();
+        dir
+    };
+    let dir = derive(&store, "of CANARY");
+    let open = std::fs::File::open(dir.join("vectors")).unwrap();
+    let secret = all(&store)[0].id;
+    remove(&store, "gone.md").unwrap();
+    put(&store, "other.md", "other\n").unwrap();
+    // Another process reads, and writes what it read when all seems done.
+    let other = world.open();
+    let reading = other.history().unwrap();
+    reading.freeze().unwrap();
+    let secrets: Vec<_> =
+        all(&store).iter().filter(|v| v.path == Some(path("gone.md"))).map(|v| v.id).collect();
+    assert_eq!(store.redact(&secrets).unwrap().erasure, Erasure::Pending);
+    assert!(!dir.exists());
+    assert_eq!(reading.content(secret).unwrap().as_slice(), b"CANARY\n");
+    derive(&other, "of CANARY");
+    drop(reading);
+    store.sync().unwrap();
+    assert_eq!(found(&world, "CANARY"), [] as [String; 0]);
+    assert!(!dir.exists());
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut &open, &mut text).unwrap();
+    assert_eq!(text, "of CANARY", "who has it open reads on");
+
+    derive(&store, "of CANARY");
+    let keep = Keep { age: Some(Duration::from_nanos(1)), ..Keep::default() };
+    assert_eq!(store.prune_history(&keep).unwrap().erasure, Erasure::Done);
+    assert!(!dir.exists(), "retention took something");
+    derive(&store, "of nothing");
+    assert_eq!(store.prune_history(&keep).unwrap().versions, 0);
+    assert!(dir.exists(), "retention took nothing");
+    store.forget().unwrap();
+    assert!(!dir.exists());
+    assert!(store.make_index_dir().is_err(), "there is no store to be derived from");
+    drop((store, other));
+}
+
 /// What was taken back is a memory of its own where its file was new, and in no list that anybody could redact it from.
 #[test]
 fn what_was_taken_back_is_erased_with_any_redaction() {
