@@ -6,10 +6,12 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
+mod accessed;
 mod lexical;
 mod model;
 mod vectors;
 
+pub(crate) use accessed::Accessed;
 pub(crate) use model::Model;
 
 /// What is known of a memory beside its text.
@@ -129,8 +131,18 @@ impl Index {
         todo!()
     }
 
+    /// One that has no directory and nothing in it, for a [`Tail`] to be searched by itself.
+    pub(crate) fn in_memory(_model: Arc<Model>) -> Self {
+        todo!()
+    }
+
     /// The newest version of the journal that is in it; 0 for an empty one.
     pub(crate) fn mark(&self) -> i64 {
+        todo!()
+    }
+
+    /// As if it had just been made: what is on the disk is replaced by the next [`Index::update`].
+    pub(crate) fn clear(&mut self) {
         todo!()
     }
 

@@ -62,6 +62,8 @@ use session::{Engine, Patience};
 pub use settings::{Create, Entries, Hidden, OnSimilar, Search, Settings};
 pub(crate) use settle::Original;
 pub use settle::{Edited, Settled};
+#[cfg(feature = "search")]
+pub(crate) use since::{Recent, RecentState};
 pub use snapshot::Snapshot;
 pub use stats::Stats;
 

@@ -123,8 +123,36 @@ impl Saying {
 fn is_sentence_mark(c: char) -> bool {
     matches!(
         c,
-        '.' | ',' | ';' | ':' | '!' | '?' | '"' | '\'' | '“' | '”' | '„' | '‘' | '’' | '«' | '»' | '…' | '(' | ')'
-            | '。' | '，' | '；' | '：' | '！' | '？' | '、' | '「' | '」' | '《' | '》' | '（' | '）'
+        '.' | ','
+            | ';'
+            | ':'
+            | '!'
+            | '?'
+            | '"'
+            | '\''
+            | '“'
+            | '”'
+            | '„'
+            | '‘'
+            | '’'
+            | '«'
+            | '»'
+            | '…'
+            | '('
+            | ')'
+            | '。'
+            | '，'
+            | '；'
+            | '：'
+            | '！'
+            | '？'
+            | '、'
+            | '「'
+            | '」'
+            | '《'
+            | '》'
+            | '（'
+            | '）'
     )
 }
 
@@ -137,7 +165,9 @@ fn read(text: &str) -> Vec<Word> {
     let mut begins_sentence = true;
     for raw in text.split_whitespace() {
         let inner = raw.trim_matches(is_sentence_mark);
-        let ends_sentence = raw.trim_end_matches(['"', '\'', '”', ')', '»']).ends_with(['.', '!', '?', '。', '！', '？', ':']);
+        let ends_sentence = raw
+            .trim_end_matches(['"', '\'', '”', ')', '»'])
+            .ends_with(['.', '!', '?', '。', '！', '？', ':']);
         if inner.is_empty() {
             begins_sentence |= ends_sentence;
             continue;
@@ -160,7 +190,12 @@ fn kind(raw: &str, folded: &str, begins_sentence: bool) -> Kind {
     if NUMBERS.contains(&folded) || digits && !letters {
         return Kind::Number;
     }
-    let inner_mark = raw.chars().any(|c| matches!(c, '_' | '/' | '\\' | '@' | '#' | '.' | '=' | '<' | '>' | '+' | '*' | '~' | '$' | '%' | '&' | '|'));
+    let inner_mark = raw.chars().any(|c| {
+        matches!(
+            c,
+            '_' | '/' | '\\' | '@' | '#' | '.' | '=' | '<' | '>' | '+' | '*' | '~' | '$' | '%' | '&' | '|'
+        )
+    });
     let mut characters = raw.chars();
     let first_upper = characters.next().is_some_and(char::is_uppercase);
     let later_upper = characters.any(char::is_uppercase);

@@ -4,7 +4,6 @@
 //! memory (the tail); when they are many, the index is caught up, by one process at a time.
 
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::sync::Arc;
 
 use super::record;
@@ -32,22 +31,53 @@ struct Open {
     tail: Tail,
     /// The newest version that is in index or tail.
     mark: i64,
+    place: Place,
+}
+
+/// Where what has changed goes when it is much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Into the index on the disk.
+    Disk,
+    /// There it could not be written.
+    Lost,
+    /// Nowhere: the disk takes nothing.
+    Memory,
 }
 
 impl Catalog {
     /// Brings what is known up to what the journal holds now; returns the history that it is of.
     pub(super) fn catch_up(&mut self, store: &Store) -> Result<History> {
         let history = store.history()?;
+        // A redaction that comes meanwhile waits until nothing of what was read before can be written any more.
+        history.freeze()?;
         let open = match &mut self.open {
             Some(open) => open,
             closed => closed.insert(Open::new(store)?),
         };
-        if open.read(&history, &store.settings().entries.categories)?.is_break() {
+        let reader = Reader { store, history: &history };
+        if reader.read(open)?.is_break() {
             // It is of another history.
             open.clear();
-            let _ = open.read(&history, &store.settings().entries.categories)?;
+            let _ = reader.read(open)?;
+        }
+        if open.place == Place::Lost {
+            // Its directory is gone, as after a redaction: it is made anew.
+            *open = Open::new(store)?;
+            let _ = reader.read(open)?;
+            if open.place == Place::Lost {
+                open.place = Place::Memory;
+            }
         }
         Ok(history)
+    }
+
+    /// Of these memories alone, in memory.
+    pub(super) fn of(store: &Store, docs: Vec<Doc>) -> Result<Self> {
+        let index = Index::in_memory(model(store)?);
+        let mut tail = Tail::default();
+        docs.into_iter().for_each(|doc| tail.put(&index, doc));
+        Ok(Self { open: Some(Open { index, base: 0, tail, mark: 0, place: Place::Memory }) })
     }
 
     /// What was caught up with last finds candidates.
@@ -81,7 +111,7 @@ impl Catalog {
 impl Open {
     fn new(store: &Store) -> Result<Self> {
         let index = Index::open(&store.index_dir(), model(store)?).map_err(|error| unusable(&error))?;
-        Ok(Self { base: index.mark(), mark: index.mark(), index, tail: Tail::default() })
+        Ok(Self { base: index.mark(), mark: index.mark(), index, tail: Tail::default(), place: Place::Disk })
     }
 
     /// As if nothing had ever been read.
@@ -91,16 +121,31 @@ impl Open {
         (self.base, self.mark) = (0, 0);
     }
 
-    /// Reads what is new in the history; breaks off where it cannot be told.
-    fn read(&mut self, history: &History, categories: &[String]) -> Result<ControlFlow<()>> {
+    /// Keeps what has changed in memory.
+    fn keep(&mut self, docs: Vec<Doc>, mark: i64) {
+        docs.into_iter().for_each(|doc| self.tail.put(&self.index, doc));
+        self.mark = mark;
+    }
+}
+
+/// Reads what is new in a history.
+struct Reader<'a> {
+    store: &'a Store,
+    history: &'a History,
+}
+
+impl Reader<'_> {
+    /// Breaks off where what is new cannot be told.
+    fn read(&self, open: &mut Open) -> Result<ControlFlow<()>> {
+        let categories = &self.store.settings().entries.categories;
         loop {
-            let newest = history.mark()?;
-            if newest == self.mark {
+            let newest = self.history.mark()?;
+            if newest == open.mark {
                 return Ok(ControlFlow::Continue(()));
             }
-            let (mut docs, mut bytes, mut last) = (Vec::new(), 0, self.mark);
+            let (mut docs, mut bytes, mut last) = (Vec::new(), 0, open.mark);
             let mut is_all = true;
-            let reach = history.heads_since(self.mark, &mut |version, content| {
+            let reach = self.history.heads_since(open.mark, &mut |version, content| {
                 if docs.len() >= MOST_DOCS || bytes >= MOST_BYTES {
                     is_all = false;
                     return Ok(ControlFlow::Break(()));
@@ -112,40 +157,46 @@ impl Open {
             })?;
             match reach {
                 Reach::Gap => return Ok(ControlFlow::Break(())),
-                Reach::Whole => {}
+                Reach::Whole => self.take(open, docs, if is_all { newest } else { last }),
             }
-            self.take(docs, if is_all { newest } else { last });
         }
     }
 
     /// Takes changed memories in, into the index where they are many.
-    fn take(&mut self, docs: Vec<Doc>, mark: i64) {
-        if docs.len() + self.tail.len() <= LONG {
-            docs.into_iter().for_each(|doc| self.tail.put(&self.index, doc));
-            self.mark = mark;
-            return;
+    fn take(&self, open: &mut Open, docs: Vec<Doc>, mark: i64) {
+        if docs.len() + open.tail.len() <= LONG || open.place == Place::Memory {
+            return open.keep(docs, mark);
         }
         // Another process may have brought it further.
-        if self.index.refresh().is_ok() && self.index.mark() > self.base {
-            self.tail = Tail::default();
-            (self.base, self.mark) = (self.index.mark(), self.index.mark());
+        if open.index.refresh().is_ok() && open.index.mark() > open.base {
+            open.tail = Tail::default();
+            (open.base, open.mark) = (open.index.mark(), open.index.mark());
             return;
         }
         // What comes later counts.
-        let docs: Vec<Doc> = std::mem::take(&mut self.tail).into_docs().into_iter().chain(docs).collect();
-        match self.index.update(mark, &mut docs.iter().cloned()) {
-            Ok(Written::Done) => self.base = mark,
-            // While somebody else does it, and without a place on the disk, all is kept in memory.
-            Ok(Written::Busy) | Err(_) => docs.into_iter().for_each(|doc| self.tail.put(&self.index, doc)),
+        let docs: Vec<Doc> = std::mem::take(&mut open.tail).into_docs().into_iter().chain(docs).collect();
+        let written = match self.store.make_index_dir() {
+            Ok(_) => open.index.update(mark, &mut docs.iter().cloned()),
+            Err(_) => Ok(Written::Busy),
+        };
+        match written {
+            Ok(Written::Done) => (open.base, open.mark) = (mark, mark),
+            // While somebody else does it all is kept in memory.
+            Ok(Written::Busy) => open.keep(docs, mark),
+            Err(_) => {
+                open.place = Place::Lost;
+                open.keep(docs, mark);
+            }
         }
-        self.mark = mark;
     }
 }
 
 /// The model of the settings, or the one in the program.
 fn model(store: &Store) -> Result<Arc<Model>> {
-    let wanted = &store.settings().search.model;
-    let model = if wanted.is_empty() { Model::builtin() } else { Model::load(Path::new(wanted)) };
+    let model = match &store.settings().search.model {
+        None => Model::builtin(),
+        Some(model) => Model::load(model.as_std_path()),
+    };
     model.map(Arc::new).map_err(|error| unusable(&error))
 }
 

@@ -10,7 +10,7 @@ use super::record::{CATEGORIES, Record, Times, fold, is_category, is_out_of_sigh
 use super::{DateTime, Error, MemoryId, MemoryPath, Recall, Result, Utc};
 use crate::entry::{self, Value};
 use crate::index::{Filter, Query};
-use crate::store::{Edit, Found, Look, Recent, RecentState, Settings, Snapshot, Supersede};
+use crate::store::{Edit, Found, Look, OnSimilar, Recent, RecentState, Settings, Snapshot};
 use crate::version::Operation;
 
 mod field;
@@ -167,7 +167,8 @@ impl Recall {
         }
         let text = new.content.as_str();
         for filter in [Filter { categories: category, ..base.clone() }, base] {
-            let query = Query { text, filter: &filter, candidates: CANDIDATES, lexical: true, semantic: true };
+            let query =
+                Query { text, filter: &filter, candidates: CANDIDATES, lexical: true, semantic: true };
             for hit in catalog.search(&query)?.hits {
                 let cosine = rows.entry(hit.memory).or_default();
                 *cosine = cosine.max(hit.semantic);
@@ -258,9 +259,9 @@ fn decide(
     for (at, one) in known.iter().enumerate().filter(|(at, _)| Some(*at) != duplicate) {
         let old = Saying::of(one.content());
         let score = one.cosine.max(saying.overlap(&old));
-        let is_so_alike = settings.entries.on_similar == Supersede::Yes
+        let is_so_alike = settings.entries.on_similar == OnSimilar::Supersede
             && one.record.category.as_ref() == Some(&new.category)
-            && score > settings.entries.similar_threshold;
+            && f64::from(score) > settings.entries.similar_threshold;
         if is_replaced(one) || is_so_alike {
             superseded.push(at);
         } else if score >= LEAST_SIMILAR {
@@ -294,10 +295,8 @@ fn decide(
 
 /// The front matter of a new entry.
 fn fields(id: MemoryId, new: &NewEntry, now: DateTime<Utc>) -> Vec<(&'static str, Value)> {
-    let mut fields = vec![
-        ("id", Value::Text(id.to_string())),
-        ("importance", Value::Integer(new.importance.into())),
-    ];
+    let mut fields =
+        vec![("id", Value::Text(id.to_string())), ("importance", Value::Integer(new.importance.into()))];
     if !new.tags.is_empty() {
         fields.push(("tags", Value::List(new.tags.clone())));
     }
@@ -354,8 +353,7 @@ fn free_path(snapshot: &mut Snapshot<'_>, category: &str, content: &str) -> Resu
     loop {
         let suffix = if number == 1 { String::new() } else { format!("-{number}") };
         let text = format!("/memories/{category}/{slug}{suffix}.md");
-        let path =
-            MemoryPath::parse(&text).map_err(|source| Error::Path { path: text.clone(), source })?;
+        let path = MemoryPath::parse(&text).map_err(|source| Error::Path { path: text.clone(), source })?;
         if snapshot.look(&path)? == Look::Missing {
             return Ok(path);
         }

@@ -74,16 +74,18 @@ impl Recall {
         let mut rows: Vec<(i64, Why)> = expired.into_iter().map(|seen| (seen.memory, Why::Expired)).collect();
         if let Some(unused) = entries.unused {
             let before = at.saturating_sub(i64::try_from(unused.as_secs()).unwrap_or(i64::MAX));
+            let accessed = self.accessed().times();
             let is_unused = |seen: &Seen| {
-                let used = catalog.accessed(seen.memory).unwrap_or(seen.updated).max(seen.updated);
-                !seen.pinned && used < before
+                let used = accessed.last.get(&seen.memory).copied().unwrap_or(seen.updated).max(seen.updated);
+                // What was not yet written down then may have been used.
+                !seen.pinned && used < before && accessed.since.is_some_and(|since| since < before)
             };
             let (unused, used) = left.into_iter().partition(is_unused);
             left = used;
             let unused: Vec<Seen> = unused;
             rows.extend(unused.into_iter().map(|seen| (seen.memory, Why::Unused)));
         }
-        let excess = left.len().saturating_sub(entries.max);
+        let excess = left.len().saturating_sub(usize::try_from(entries.max).unwrap_or(usize::MAX));
         if excess > 0 {
             let mut weights: Vec<(f32, i64, i64)> = left
                 .iter()
@@ -100,7 +102,9 @@ impl Recall {
         let mut doomed = Vec::with_capacity(rows.len());
         for (row, why) in rows {
             let version = history.of_row(row)?.filter(|version| version.operation != Operation::Deleted);
-            if let Some((id, path)) = version.and_then(|version| version.path.map(|path| (version.memory_id, path))) {
+            if let Some((id, path)) =
+                version.and_then(|version| version.path.map(|path| (version.memory_id, path)))
+            {
                 doomed.push(Doomed { id, path, why });
             }
         }
@@ -145,7 +149,7 @@ impl Recall {
         let entries = {
             let mut catalog = lock(&self.catalog);
             catalog.catch_up(&self.store)?;
-            let mut entries = 0;
+            let mut entries: u64 = 0;
             catalog.each(&all_entries(self.store.now()), &mut |_| entries += 1)?;
             entries
         };

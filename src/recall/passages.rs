@@ -61,7 +61,8 @@ const ENOUGH_WORDS: usize = 25;
 
 /// Words, as far as lengths go: an ideograph counts half.
 fn count(line: &str) -> usize {
-    let unspaced = line.chars().filter(|c| matches!(c, '\u{2e80}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}')).count();
+    let unspaced =
+        line.chars().filter(|c| matches!(c, '\u{2e80}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}')).count();
     line.split_whitespace().count() + unspaced / 2
 }
 
@@ -70,7 +71,10 @@ mod tests {
     use super::*;
 
     fn texts(text: &str) -> Vec<(&str, usize, usize)> {
-        split(text, 0, 1).into_iter().map(|span| (&text[span.start..span.end], span.first, span.last)).collect()
+        split(text, 0, 1)
+            .into_iter()
+            .map(|span| (&text[span.start..span.end], span.first, span.last))
+            .collect()
     }
 
     #[test]

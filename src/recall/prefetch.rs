@@ -42,7 +42,8 @@ impl Recall {
         let ask = Ask { min_importance: what.min_importance, limit: what.limit, ..Ask::default() };
         let mut told = self.pinned(&Ask { min_importance: 1, limit: MOST_PINNED, ..Ask::default() })?;
         let query = what.query.clone().unwrap_or_default();
-        let found = self.retrieve(&Ask { query, limit: what.limit + told.len(), scan: false, ..ask })?.memories;
+        let found =
+            self.retrieve(&Ask { query, limit: what.limit + told.len(), scan: false, ..ask })?.memories;
         let fresh = found.into_iter().filter(|one| told.iter().all(|pinned| pinned.id != one.id));
         let fresh: Vec<Memory> = fresh.take(what.limit).collect();
         told.extend(fresh);
@@ -74,6 +75,6 @@ fn block(memories: &[Memory], budget: usize) -> String {
 
 /// A text in one line, without characters that are not seen.
 fn one_line(text: &str) -> String {
-    let visible = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    visible.chars().filter(|&c| !c.is_control() && !crate::path::is_invisible(c)).collect()
+    let words: Vec<_> = text.split_whitespace().collect();
+    crate::path::without_invisible(&words.join(" ")).into_owned()
 }

@@ -88,7 +88,8 @@ fn add_neighbours(scored: &mut [Scored]) {
     places.sort_unstable_by_key(|&at| (scored[at].hit.memory, scored[at].hit.ordinal));
     for pair in places.windows(2) {
         let (a, b) = (pair[0], pair[1]);
-        if scored[a].hit.memory == scored[b].hit.memory && scored[a].hit.ordinal + 1 == scored[b].hit.ordinal {
+        if scored[a].hit.memory == scored[b].hit.memory && scored[a].hit.ordinal + 1 == scored[b].hit.ordinal
+        {
             let (of_a, of_b) = (scored[a].relevance, scored[b].relevance);
             scored[a].neighbours = scored[a].neighbours.max(NEIGHBOUR * of_b);
             scored[b].neighbours = scored[b].neighbours.max(NEIGHBOUR * of_a);
@@ -101,7 +102,16 @@ mod tests {
     use super::*;
 
     fn hit(memory: i64, lexical: f32, semantic: f32) -> Hit {
-        Hit { memory, ordinal: 0, lexical, semantic, importance: 3, pinned: false, is_entry: true, updated: 0 }
+        Hit {
+            memory,
+            ordinal: 0,
+            lexical,
+            semantic,
+            importance: 3,
+            pinned: false,
+            is_entry: true,
+            updated: 0,
+        }
     }
 
     fn order(hits: Vec<Hit>) -> Vec<i64> {
@@ -110,7 +120,10 @@ mod tests {
 
     #[test]
     fn what_has_both_words_and_meaning_is_first() {
-        assert_eq!(order(vec![hit(1, 1.0, 0.1), hit(2, 8.0, 0.8), hit(3, 8.0, 0.2), hit(4, 0.0, 0.8)]), [2, 3, 4, 1]);
+        assert_eq!(
+            order(vec![hit(1, 1.0, 0.1), hit(2, 8.0, 0.8), hit(3, 8.0, 0.2), hit(4, 0.0, 0.8)]),
+            [2, 3, 4, 1]
+        );
         assert_eq!(order(Vec::new()), [0_i64; 0]);
     }
 

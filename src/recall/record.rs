@@ -50,6 +50,12 @@ pub(super) struct Times {
 }
 
 impl Times {
+    /// Where only what the file says matters.
+    pub(super) fn unknown() -> Self {
+        let never = DateTime::UNIX_EPOCH;
+        Self { began: never, changed: never, is_changed: false }
+    }
+
     pub(super) fn of(version: &Version) -> Self {
         let is_changed = version.operation != Operation::Created && version.prev.is_some();
         Self { began: began(version.memory_id), changed: version.created_at, is_changed }
@@ -103,7 +109,7 @@ impl Record {
             tags: Vec::new(),
             key: None,
             created: times.began,
-            updated: if times.is_changed { times.changed } else { times.changed.max(times.began) },
+            updated: times.changed,
             expires: None,
             body,
             body_line,
@@ -184,7 +190,11 @@ pub(super) fn doc(version: &Version, bytes: Option<&[u8]>, categories: &[String]
     }
     let record = Record::read(text, path, Times::of(version), categories);
     let context = context(&record, path);
-    let passages = record.passages(text).iter().map(|span| format!("{}\n{context}", &text[span.start..span.end])).collect();
+    let passages = record
+        .passages(text)
+        .iter()
+        .map(|span| format!("{}\n{context}", &text[span.start..span.end]))
+        .collect();
     Doc { memory: version.memory, facts: record.facts(text), passages }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::rank::{self, Scored};
 use super::record::{self, Record, Times};
 use super::{DateTime, Error, MemoryId, MemoryPath, Recall, Result, Utc, lock};
-use crate::index::{Filter, Query};
+use crate::index::{Filter, Query, Seen};
 use crate::store::{Found, History};
 use crate::text::Bytes;
 use crate::version::{Operation, Version};
@@ -139,7 +139,7 @@ impl Recall {
         }
         self.found(ask, |found| {
             let scored = found.ranked(ask)?;
-            let least = ask.min_score.or(found.recall.store.settings().search.min_score).unwrap_or(MIN_SCORE);
+            let least = ask.min_score.unwrap_or_else(|| found.recall.min_score());
             found.answers(scored.into_iter().take_while(|one| one.score >= least), ask.limit)
         })
     }
@@ -149,17 +149,22 @@ impl Recall {
     /// # Errors
     /// As [`Recall::retrieve`].
     pub fn list(&self, ask: &Ask) -> Result<Retrieved> {
-        self.ordered(ask, |seen, _| (0.0, seen.updated))
+        self.ordered(ask, |seen, _| Some((0.0, seen.updated)))
+    }
+
+    /// What is pinned, the most important first.
+    pub(super) fn pinned(&self, ask: &Ask) -> Result<Vec<Memory>> {
+        let found =
+            self.ordered(ask, |seen, _| seen.pinned.then(|| (f32::from(seen.importance), seen.updated)))?;
+        Ok(found.memories)
     }
 
     /// What is newest and most important: by effective importance.
     fn newest(&self, ask: &Ask) -> Result<Retrieved> {
         let half_life = self.half_life_days();
-        let least = f32::from(ask.min_importance);
-        let _ = least;
         self.ordered(ask, move |seen, now| {
             let raw = seen.importance;
-            (rank::effective(raw, seen.pinned, seen.updated, now, half_life), seen.updated)
+            Some((rank::effective(raw, seen.pinned, seen.updated, now, half_life), seen.updated))
         })
     }
 
@@ -185,12 +190,14 @@ impl Recall {
         Ok(Some(memory(version.memory_id, path.clone(), record, content, lines)))
     }
 
-    /// What meets the filters, by the largest of what `order` gives (a score, then a time).
-    fn ordered(&self, ask: &Ask, order: impl Fn(&crate::index::Seen, i64) -> (f32, i64)) -> Result<Retrieved> {
+    /// What meets the filters, by the largest of what `order` gives (a score, then a time); without that it is left out.
+    fn ordered(&self, ask: &Ask, order: impl Fn(&Seen, i64) -> Option<(f32, i64)>) -> Result<Retrieved> {
         self.found(ask, |found| {
             let now = found.filter.now;
             let mut seen = Vec::new();
-            found.catalog.each(&found.filter, &mut |one| seen.push((order(&one, now), one.memory)))?;
+            found
+                .catalog
+                .each(&found.filter, &mut |one| seen.extend(order(&one, now).map(|by| (by, one.memory))))?;
             seen.sort_by(|((a, at), x), ((b, bt), y)| b.total_cmp(a).then(bt.cmp(at)).then(y.cmp(x)));
             let mut memories = Vec::new();
             for ((score, _), row) in seen {
@@ -210,23 +217,33 @@ impl Recall {
     }
 
     /// Does something with what is known now, or was at the moment that is asked about.
-    fn found(
-        &self,
-        ask: &Ask,
-        work: impl FnOnce(&mut Finder<'_>) -> Result<Retrieved>,
-    ) -> Result<Retrieved> {
+    fn found(&self, ask: &Ask, work: impl FnOnce(&mut Finder<'_>) -> Result<Retrieved>) -> Result<Retrieved> {
         if let Some(moment) = ask.as_of {
             let (mut catalog, history, contents) = past::catalog(&self.store, moment)?;
             let now = moment.min(self.store.now());
             let filter = self.filter(ask, &history, now)?;
             let past = Some(contents);
-            return work(&mut Finder { recall: self, catalog: &mut catalog, history, filter, past, read: HashMap::new() });
+            return work(&mut Finder {
+                recall: self,
+                catalog: &mut catalog,
+                history,
+                filter,
+                past,
+                read: HashMap::new(),
+            });
         }
         self.look_around(ask.scan)?;
         let mut catalog = lock(&self.catalog);
         let history = catalog.catch_up(&self.store)?;
         let filter = self.filter(ask, &history, self.store.now())?;
-        work(&mut Finder { recall: self, catalog: &mut catalog, history, filter, past: None, read: HashMap::new() })
+        work(&mut Finder {
+            recall: self,
+            catalog: &mut catalog,
+            history,
+            filter,
+            past: None,
+            read: HashMap::new(),
+        })
     }
 
     fn filter(&self, ask: &Ask, history: &History, now: DateTime<Utc>) -> Result<Filter> {
@@ -256,11 +273,18 @@ impl Recall {
 
     /// Takes in what others did to the files; where that cannot be written down, what is known is used.
     pub(super) fn look_around(&self, scan: bool) -> Result<()> {
-        match self.store.notice() {
-            _ if !scan => Ok(()),
+        if !scan {
+            return Ok(());
+        }
+        match self.store.absorb(&MemoryPath::from_normal("")) {
             Ok(_) | Err(Error::Write { .. } | Error::Busy { .. }) => Ok(()),
             Err(error) => Err(error),
         }
+    }
+
+    #[allow(clippy::cast_possible_truncation, reason = "0 to 1")]
+    fn min_score(&self) -> f32 {
+        self.store.settings().search.min_score.map_or(MIN_SCORE, |least| least as f32)
     }
 
     pub(super) fn half_life_days(&self) -> f32 {
@@ -349,7 +373,8 @@ impl Finder<'_> {
             },
             None => {
                 let Some(version) = self.history.of_row(row)? else { return Ok(None) };
-                let Some(path) = version.path.as_ref().filter(|_| version.operation != Operation::Deleted) else {
+                let Some(path) = version.path.as_ref().filter(|_| version.operation != Operation::Deleted)
+                else {
                     return Ok(None);
                 };
                 match self.recall.store.read(path)? {
@@ -392,4 +417,3 @@ fn memory(id: MemoryId, path: MemoryPath, record: Record, content: String, lines
 pub(super) fn all_entries(now: DateTime<Utc>) -> Filter {
     Filter { entries_only: true, min_importance: 1, now: now.timestamp(), ..Filter::default() }
 }
-

@@ -131,8 +131,12 @@ mod tests {
             assert_eq!(refusal(new), words);
         }
         let long = refusal(NewEntry { tags: vec!["x".repeat(10_000)], ..entry() });
-        assert!(long.starts_with("tags: must each be at most 64 characters; it is \"xxx") && long.len() < 200);
-        assert!(refusal(NewEntry { content: "x".repeat(2 << 20), ..entry() }).ends_with("it is 2097152 bytes"));
+        assert!(
+            long.starts_with("tags: must each be at most 64 characters; it is \"xxx") && long.len() < 200
+        );
+        assert!(
+            refusal(NewEntry { content: "x".repeat(2 << 20), ..entry() }).ends_with("it is 2097152 bytes")
+        );
     }
 
     #[test]
