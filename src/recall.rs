@@ -11,6 +11,7 @@ use chrono::{DateTime, Utc};
 
 mod alike;
 mod catalog;
+pub mod eval;
 mod keep;
 mod lifecycle;
 mod passages;
@@ -18,6 +19,8 @@ mod prefetch;
 mod rank;
 mod record;
 mod retrieve;
+#[cfg(test)]
+mod tests;
 
 use catalog::Catalog;
 pub use keep::{NewEntry, Similar, Stored};

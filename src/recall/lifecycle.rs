@@ -141,6 +141,15 @@ impl Recall {
         })
     }
 
+    /// Takes note of what was retrieved, where disuse is a reason to prune.
+    pub(super) fn note_accessed(&self, rows: &[i64], now: i64) {
+        if self.store.settings().entries.unused.is_some() && !rows.is_empty() {
+            // Where there is no place for it, nothing counts as unused.
+            let _ = self.store.make_index_dir();
+            self.accessed().note(rows, now);
+        }
+    }
+
     /// Prunes at once where a new entry was one too many.
     pub(super) fn count_stored(&self, stored: &Stored) -> Result<()> {
         if stored.duplicate_of.is_some() {

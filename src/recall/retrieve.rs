@@ -329,7 +329,7 @@ impl Finder<'_> {
     /// The passages of the best, an entry only once.
     fn answers(&mut self, scored: impl Iterator<Item = Scored>, limit: usize) -> Result<Retrieved> {
         let mut memories: Vec<Memory> = Vec::new();
-        let mut entries = HashSet::new();
+        let (mut entries, mut rows) = (HashSet::new(), Vec::new());
         for one in scored {
             if memories.len() >= limit {
                 break;
@@ -351,7 +351,9 @@ impl Finder<'_> {
                 importance: one.importance,
             };
             memories.push(memory);
+            rows.push(one.hit.memory);
         }
+        self.recall.note_accessed(&rows, self.filter.now);
         Ok(Retrieved { memories })
     }
 
