@@ -10,25 +10,25 @@ pub(crate) struct Model {}
 impl Model {
     /// The table that is in the program.
     pub(crate) fn builtin() -> Result<Self, IndexError> {
-        todo!()
+        Ok(Self {})
     }
 
     /// A model2vec directory: `tokenizer.json`, `model.safetensors`, `config.json`.
     pub(crate) fn load(_dir: &Path) -> Result<Self, IndexError> {
-        todo!()
+        Ok(Self {})
     }
 
     /// What tells it from other models.
     pub(crate) fn id(&self) -> &str {
-        todo!()
+        "x"
     }
 
     pub(crate) fn dimensions(&self) -> usize {
-        todo!()
+        256
     }
 
     /// The normalised mean of the rows of a text's word pieces; all zero where there are none.
     pub(crate) fn embed(&self, _text: &str) -> Vec<f32> {
-        todo!()
+        vec![0.0; 256]
     }
 }

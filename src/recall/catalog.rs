@@ -32,6 +32,8 @@ struct Open {
     /// The newest version that is in index or tail.
     mark: i64,
     place: Place,
+    /// Whether what is on the disk is to be replaced as a whole.
+    is_anew: bool,
 }
 
 /// Where what has changed goes when it is much.
@@ -77,7 +79,7 @@ impl Catalog {
         let index = Index::in_memory(model(store)?);
         let mut tail = Tail::default();
         docs.into_iter().for_each(|doc| tail.put(&index, doc));
-        Ok(Self { open: Some(Open { index, base: 0, tail, mark: 0, place: Place::Memory }) })
+        Ok(Self { open: Some(Open { index, base: 0, tail, mark: 0, place: Place::Memory, is_anew: false }) })
     }
 
     /// What was caught up with last finds candidates.
@@ -111,7 +113,7 @@ impl Catalog {
 impl Open {
     fn new(store: &Store) -> Result<Self> {
         let index = Index::open(&store.index_dir(), model(store)?).map_err(|error| unusable(&error))?;
-        Ok(Self { base: index.mark(), mark: index.mark(), index, tail: Tail::default(), place: Place::Disk })
+        Ok(Self { base: index.mark(), mark: index.mark(), index, tail: Tail::default(), place: Place::Disk, is_anew: false })
     }
 
     /// As if nothing had ever been read.
@@ -119,6 +121,7 @@ impl Open {
         self.index.clear();
         self.tail = Tail::default();
         (self.base, self.mark) = (0, 0);
+        self.is_anew = true;
     }
 
     /// Keeps what has changed in memory.
@@ -168,7 +171,7 @@ impl Reader<'_> {
             return open.keep(docs, mark);
         }
         // Another process may have brought it further.
-        if open.index.refresh().is_ok() && open.index.mark() > open.base {
+        if !open.is_anew && open.index.refresh().is_ok() && open.index.mark() > open.base {
             open.tail = Tail::default();
             (open.base, open.mark) = (open.index.mark(), open.index.mark());
             return;
@@ -176,14 +179,19 @@ impl Reader<'_> {
         // What comes later counts.
         let docs: Vec<Doc> = std::mem::take(&mut open.tail).into_docs().into_iter().chain(docs).collect();
         let written = match self.store.make_index_dir() {
+            Ok(_) if open.is_anew => open.index.rebuild(mark, &mut docs.iter().cloned()),
             Ok(_) => open.index.update(mark, &mut docs.iter().cloned()),
             Err(_) => Ok(Written::Busy),
         };
         match written {
-            Ok(Written::Done) => (open.base, open.mark) = (mark, mark),
+            Ok(Written::Done) if open.index.wants_rebuild() => open.clear(),
+            Ok(Written::Done) => {
+                (open.base, open.mark) = (open.index.mark(), open.index.mark());
+                open.is_anew = false;
+            }
             // While somebody else does it all is kept in memory.
             Ok(Written::Busy) => open.keep(docs, mark),
-            Err(_) => {
+            Ok(Written::Lost) | Err(_) => {
                 open.place = Place::Lost;
                 open.keep(docs, mark);
             }
