@@ -113,7 +113,14 @@ impl Catalog {
 impl Open {
     fn new(store: &Store) -> Result<Self> {
         let index = Index::open(&store.index_dir(), model(store)?).map_err(|error| unusable(&error))?;
-        Ok(Self { base: index.mark(), mark: index.mark(), index, tail: Tail::default(), place: Place::Disk, is_anew: false })
+        Ok(Self {
+            base: index.mark(),
+            mark: index.mark(),
+            index,
+            tail: Tail::default(),
+            place: Place::Disk,
+            is_anew: false,
+        })
     }
 
     /// As if nothing had ever been read.

@@ -44,6 +44,14 @@ pub(super) const FILLERS: &[&str] = &[
     "nhé",
     "thực",
     "sự",
+    "các",
+    "cả",
+    "了",
+    "哦",
+    "呢",
+    "啊",
+    "呀",
+    "都",
 ];
 
 /// With one of these, or without, something else is said.
