@@ -50,6 +50,7 @@ const FOREIGN: &[(&str, &[&str])] = &[
     ("indicatif", &["cli"]),
     ("signal_hook", &["cli"]),
     ("toml", &["store"]),
+    ("serde_norway", &["entry"]),
     ("tar", &["home"]),
     ("regex", &["guard", "text"]),
     ("imara_diff", &["text"]),
