@@ -12,9 +12,11 @@
     reason = "figures for people"
 )]
 
-#[allow(dead_code, clippy::duplicate_mod, reason = "a part of the library that is not public")]
-#[path = "../src/index.rs"]
-mod index;
+#[allow(dead_code, reason = "a part of the library that is not public")]
+#[path = "../src"]
+mod library {
+    pub(crate) mod index;
+}
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +24,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
 
-use index::{Doc, Facts, Filter, Index, Model, Query, Tail, Written};
+use library::index::{Doc, Facts, Filter, Index, Model, Query, Tail, Written};
 
 const CATEGORIES: [&str; 6] = [
     "user_preference",
@@ -111,7 +113,8 @@ impl Language {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/static-256/tokenizer.json");
         let tokenizer: serde_json::Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
         let pieces = tokenizer["model"]["vocab"].as_object().unwrap();
-        let mut words: Vec<_> = pieces.iter().map(|(word, id)| (id.as_u64().unwrap(), word.clone())).collect();
+        let mut words: Vec<_> =
+            pieces.iter().map(|(word, id)| (id.as_u64().unwrap(), word.clone())).collect();
         words.sort_unstable();
         words.retain(|(_, word)| word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_alphabetic()));
         let mut sum = 0.0;
@@ -187,16 +190,16 @@ fn ask(options: &Options) {
         ("no filter", Filter::default()),
         ("living", any.clone()),
         ("one category", Filter { categories: vec![CATEGORIES[2].to_owned()], ..any.clone() }),
-        ("importance >= 4, a category", Filter {
-            categories: vec![CATEGORIES[2].to_owned()],
-            min_importance: 4,
-            ..any.clone()
-        }),
+        (
+            "importance >= 4, a category",
+            Filter { categories: vec![CATEGORIES[2].to_owned()], min_importance: 4, ..any.clone() },
+        ),
         ("a tag", Filter { tags: vec!["tag7".to_owned()], ..any.clone() }),
         ("the last week", Filter { since: Some(NOW - 7 * 86_400), ..any.clone() }),
     ];
     println!("| {} queries of 3 to 10 words | p50 | p99 | max |", options.queries);
-    for (kind, lexical, semantic) in [("words", true, false), ("meaning", false, true), ("both", true, true)] {
+    for (kind, lexical, semantic) in [("words", true, false), ("meaning", false, true), ("both", true, true)]
+    {
         for (name, filter) in &filters {
             let mut random = Random(42);
             let mut times = Vec::new();
@@ -236,7 +239,9 @@ fn memory(field: &str) -> u64 {
 
 fn sizes(dir: &Path) -> Vec<(String, u64)> {
     let mut sizes = std::collections::BTreeMap::new();
-    for entry in walkdir::WalkDir::new(dir).into_iter().map(Result::unwrap).filter(|entry| entry.file_type().is_file()) {
+    for entry in
+        walkdir::WalkDir::new(dir).into_iter().map(Result::unwrap).filter(|entry| entry.file_type().is_file())
+    {
         let name = entry.file_name().to_str().unwrap();
         let is_text = entry.path().parent().unwrap().ends_with("tantivy");
         let kind = if is_text { name.rsplit('.').next().unwrap() } else { name };
@@ -244,5 +249,9 @@ fn sizes(dir: &Path) -> Vec<(String, u64)> {
             entry.metadata().unwrap().len();
     }
     let whole = sizes.values().sum();
-    sizes.into_iter().filter(|(_, bytes)| *bytes > 100_000).chain([("on disk, all".to_owned(), whole)]).collect()
+    sizes
+        .into_iter()
+        .filter(|(_, bytes)| *bytes > 100_000)
+        .chain([("on disk, all".to_owned(), whole)])
+        .collect()
 }
