@@ -19,10 +19,12 @@ use super::vectors::Bitmap;
 pub(super) mod best;
 pub(super) mod gone;
 pub(super) mod statistics;
+mod unsynced;
 pub(super) mod words;
 
 use best::Best;
 use statistics::Statistics;
+use unsynced::Unsynced;
 use words::{For, analyzer};
 
 const ANALYZER: &str = "words";
@@ -63,7 +65,7 @@ pub(super) fn create(dir: &Path) -> Result<(tantivy::Index, Fields), IndexError>
     let (schema, fields) = schema();
     let settings =
         IndexSettings { docstore_compression: tantivy::store::Compressor::None, ..IndexSettings::default() };
-    let index = tantivy::Index::builder().schema(schema).settings(settings).create_in_dir(dir)?;
+    let index = tantivy::Index::builder().schema(schema).settings(settings).open_or_create(Unsynced::open(dir)?)?;
     index.tokenizers().register(ANALYZER, analyzer(For::Document));
     Ok((index, fields))
 }
@@ -89,7 +91,7 @@ pub(super) struct Asked {
 impl Lexical {
     /// Opens what was committed last, with its manifest.
     pub(super) fn open(dir: &Path) -> Result<(Self, Manifest), IndexError> {
-        let index = tantivy::Index::open_in_dir(dir)?;
+        let index = tantivy::Index::open(Unsynced::open(dir)?)?;
         let (expected, fields) = schema();
         if index.schema() != expected {
             return Err(IndexError::new("its fields are not those of this format"));
@@ -100,6 +102,11 @@ impl Lexical {
         let mut lexical = Self { index, fields, reader, searcher, rows: HashMap::new() };
         let manifest = lexical.reload()?;
         Ok((lexical, manifest))
+    }
+
+    /// Whether every file is as it was written: it reads all of them.
+    pub(super) fn is_whole(&self) -> bool {
+        self.index.validate_checksum().is_ok_and(|damaged| damaged.is_empty())
     }
 
     /// The manifest of the last commit, without opening it.

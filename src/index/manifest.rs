@@ -13,6 +13,8 @@ pub(super) struct Manifest {
     pub(super) model: String,
     /// How many commits there were before.
     pub(super) serial: u64,
+    /// The start of the machine after which it was written: nothing is synced, so that after another one all files are checked.
+    pub(super) boot: String,
     /// The newest version of the journal that is in it.
     pub(super) mark: i64,
     /// So many rows count, living or not.
@@ -35,6 +37,7 @@ impl Manifest {
             format: FORMAT,
             model: model.to_owned(),
             serial: 0,
+            boot: String::new(),
             mark: 0,
             rows: 0,
             rows_crc: 0,

@@ -14,7 +14,6 @@ use crc32fast::hash as crc32;
 
 const LOCK: &str = "lock";
 const CURRENT: &str = "current";
-const NEXT: &str = "current.next";
 
 /// The right to write, until it is dropped or the process ends.
 pub(super) struct Lock(#[expect(dead_code, reason = "an open file holds the lock")] File);
@@ -49,8 +48,20 @@ pub(super) fn begin(dir: &Path) -> io::Result<String> {
 
 /// Makes a generation count.
 pub(super) fn publish(dir: &Path, name: &str) -> io::Result<()> {
-    fs::write(dir.join(NEXT), name)?;
-    fs::rename(dir.join(NEXT), dir.join(CURRENT))
+    replace(&dir.join(CURRENT), name.as_bytes())
+}
+
+/// Puts a whole file in the place of another one, for a single writer.
+pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let next = path.with_extension("next");
+    fs::write(&next, bytes)?;
+    fs::rename(next, path)
+}
+
+/// What tells the time since the machine started from the times before; empty where the system does not say.
+pub(super) fn boot() -> String {
+    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    id.trim_end().to_owned()
 }
 
 /// Removes generations that do not count. What cannot be removed is tried again by the next.

@@ -428,3 +428,56 @@ fn long_queries_keep_their_rarest_words() {
     assert_eq!(find(&index, ""), [] as [i64; 0]);
     assert_eq!(find(&index, "the of and"), [] as [i64; 0]);
 }
+
+/// Where a process finds the directory that it is to write to.
+const WRITER: &str = "MEMDIR_TEST_INDEX_WRITER";
+
+/// What an update up to a mark changes: one of twenty memories.
+fn change(mark: i64) -> Doc {
+    doc(mark % 20, &format!("text{mark} common"))
+}
+
+/// Not a test of its own: the process that is killed.
+#[test]
+#[ignore = "it is run by the test of killed writers"]
+fn writes_until_it_is_killed() {
+    let Some(dir) = std::env::var_os(WRITER) else { return };
+    let mut index = Index::open(Path::new(&dir), Arc::new(Model::builtin().unwrap())).unwrap();
+    loop {
+        let mark = index.mark() + 1;
+        put(&mut index, mark, vec![change(mark)]);
+        println!("\n{mark}");
+    }
+}
+
+#[test]
+fn a_killed_writer_leaves_a_commit() {
+    use std::io::BufRead as _;
+    use std::process::{Command, Stdio};
+    let place = Place::new();
+    let mut least = 0;
+    for kill in 0..8 {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "index::tests::writes_until_it_is_killed", "--ignored", "--nocapture"])
+            .env(WRITER, place.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let lines = std::io::BufReader::new(child.stdout.take().unwrap()).lines();
+        least = lines.filter_map(|line| line.unwrap().parse::<i64>().ok()).nth(kill % 3).unwrap();
+        // At once or a little later, so that it is hit at different steps.
+        std::hint::black_box((0..kill * 3_000_000).fold(0_u64, |sum, each| sum ^ each as u64));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let index = place.open();
+        let mark = index.mark();
+        assert!(mark >= least, "{mark} after {least}");
+        for mark in mark - 19..=mark {
+            let expected: &[i64] = if mark > 0 { &[mark % 20] } else { &[] };
+            assert_eq!(find(&index, &format!("text{mark}")), expected);
+        }
+        assert_eq!(find(&index, &format!("text{}", mark - 20)), [] as [i64; 0]);
+    }
+    assert!(least >= 8);
+}

@@ -169,6 +169,7 @@ impl<'a> Batch<'a> {
         let mut manifest = self.manifest;
         manifest.mark = mark;
         manifest.serial += 1;
+        manifest.boot = place::boot();
         manifest.rows = self.next as usize;
         let mut gone = Bitmap::none(manifest.rows);
         let mut dead = Bitmap::none(manifest.rows);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tantivy::query::{BitSetDocSet, ConstScorer, EnableScoring, Explanation, Query, Scorer, Weight};
 use tantivy::{BitSet, DocId, Score, SegmentReader, TantivyError};
 
-use crate::index::vectors::Bitmap;
+use super::super::vectors::Bitmap;
 
 /// Documents whose row is in a set.
 #[derive(Debug, Clone)]
