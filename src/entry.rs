@@ -1,11 +1,33 @@
 //! Front matter: what the head of a memory's file says of it, read by a YAML library and edited without touching a byte that
 //! the edit does not own.
+//!
+//! Front matter is what stands between a first line `---` and the next line `---` or `...`. Where there is no such second
+//! line, the first one is a thematic break. What is read is flat: the keys of memdir, from a mapping of names; every other
+//! key is parsed and left alone. An edit is checked before it is given back: it must read as what was asked for, and all
+//! that it does not name as before.
 
 use chrono::{DateTime, Utc};
 
+mod edit;
+mod fence;
+mod fields;
+mod lines;
+mod name;
+mod scalar;
 mod time;
+mod write;
+mod yaml;
 
+pub(crate) use edit::{edit, with_body};
+pub(crate) use name::{folded, is_markdown, slug};
 pub(crate) use time::parse as parse_time;
+pub(crate) use write::compose;
+
+use fence::{Fence, Found};
+
+/// The keys of memdir, in the order in which a new file has them.
+const KEYS: [&str; 9] =
+    ["id", "category", "importance", "tags", "created_at", "updated_at", "expires_at", "key", "pinned"];
 
 /// What the head of a text is.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,11 +50,15 @@ pub(crate) struct Broken {
 }
 
 /// What front matter says, as far as memdir reads it; other keys are nobody's business.
+///
+/// A key without a value (`key:`, `key: null`, `key: ""`) counts as absent.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Fields {
     /// `id`, as it stands there: an alias for people.
     pub(crate) id: Option<String>,
+    /// From 1 to 5.
     pub(crate) importance: Option<u8>,
+    /// From a list, or from one text with commas between the tags.
     pub(crate) tags: Vec<String>,
     pub(crate) created_at: Option<DateTime<Utc>>,
     pub(crate) updated_at: Option<DateTime<Utc>>,
@@ -40,7 +66,7 @@ pub(crate) struct Fields {
     pub(crate) key: Option<String>,
     pub(crate) pinned: bool,
     pub(crate) category: Option<String>,
-    /// Whether one of memdir's own keys is there (`id importance category key pinned expires_at`).
+    /// Whether one of memdir's own keys is there (`id importance category key pinned expires_at`), with a value of any kind.
     pub(crate) is_ours: bool,
     /// Keys of memdir's whose values are of the wrong type or out of range, with the line: they count as absent.
     pub(crate) faults: Vec<Broken>,
@@ -55,44 +81,48 @@ pub(crate) struct Fields {
 pub(crate) enum Value {
     Integer(i64),
     Text(String),
+    /// Written to the second, in UTC.
     Time(DateTime<Utc>),
     List(Vec<String>),
     Flag(bool),
 }
 
 /// Reads the head of a text.
-pub(crate) fn read(_text: &str) -> Front {
-    todo!()
+pub(crate) fn read(text: &str) -> Front {
+    match fence::find(text) {
+        Found::Nothing | Found::Unclosed => Front::None,
+        Found::TooLong => Front::Broken(fence::too_long()),
+        Found::Closed(fence) => match fields::read(text, &fence) {
+            Ok(fields) => Front::Fields(Box::new(fields)),
+            Err(broken) => Front::Broken(broken),
+        },
+    }
 }
 
-/// The text with these keys of its front matter changed, and nothing else: unknown keys, comments, order and line ends stay.
-///
-/// # Errors
-/// Where there is no front matter that parses: a file without it is never given one.
-pub(crate) fn edit(_text: &str, _edits: &[(&str, Option<Value>)]) -> Result<String, Broken> {
-    todo!()
+/// Why the front matter of `after` does not parse, where that of `before` did and `after` still begins like front matter.
+pub(crate) fn broke(before: &str, after: &str) -> Option<Broken> {
+    let now = match fence::find(after) {
+        Found::Nothing => return None,
+        Found::Unclosed => Broken { line: 1, why: "there is no closing line `---`".to_owned() },
+        Found::TooLong => fence::too_long(),
+        Found::Closed(fence) => fields::read(after, &fence).err()?,
+    };
+    matches!(read(before), Front::Fields(_)).then_some(now)
 }
 
-/// The text with another body under the same front matter.
-///
-/// # Errors
-/// As [`edit`].
-pub(crate) fn with_body(_text: &str, _body: &str) -> Result<String, Broken> {
-    todo!()
+/// The front matter of a text, found and parsed.
+fn parsed(text: &str) -> Result<(Fence, yaml::Document), Broken> {
+    match fence::find(text) {
+        Found::Nothing | Found::Unclosed => {
+            Err(Broken { line: 1, why: "there is no front matter".to_owned() })
+        }
+        Found::TooLong => Err(fence::too_long()),
+        Found::Closed(fence) => {
+            let document = yaml::read(&text[fence.yaml.clone()])?;
+            Ok((fence, document))
+        }
+    }
 }
 
-/// The file of a new entry: front matter in the order of the specification, and the body.
-pub(crate) fn compose(_fields: &[(&str, Value)], _body: &str) -> String {
-    todo!()
-}
-
-/// The file name, without its ending, for a content: its first words, lower case, letters and digits of any script joined by
-/// `-`, at most 60 bytes.
-pub(crate) fn slug(_content: &str) -> String {
-    todo!()
-}
-
-/// A text as duplicates are told by: NFKC, case folded, runs of white space one blank, trimmed.
-pub(crate) fn folded(_text: &str) -> String {
-    todo!()
-}
+#[cfg(test)]
+mod tests;

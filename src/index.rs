@@ -2,15 +2,28 @@
 //!
 //! It knows files by the row of their memory in the journal, and how far it was built by a mark, the newest version in it.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::Path;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+mod accessed;
+mod filter;
+mod find;
 mod lexical;
+mod manifest;
 mod model;
+mod place;
+mod rows;
+mod tail;
 mod vectors;
+mod view;
+mod write;
 
+pub(crate) use accessed::Accessed;
+use manifest::Manifest;
 pub(crate) use model::Model;
+pub(crate) use tail::Tail;
+use view::View;
 
 /// What is known of a memory beside its text.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -112,6 +125,8 @@ pub(crate) enum Written {
     Done,
     /// Another process does it now.
     Busy,
+    /// Nothing: the index was removed or damaged meanwhile, so that the memories are not all that it lacks. Ask for its mark.
+    Lost,
 }
 
 /// An index that could not be read or written: it is derived, so that nothing is lost.
@@ -119,69 +134,167 @@ pub(crate) enum Written {
 #[error("the index: {0}")]
 pub(crate) struct IndexError(String);
 
+impl IndexError {
+    pub(crate) fn new(why: impl Into<String>) -> Self {
+        Self(why.into())
+    }
+}
+
+impl From<std::io::Error> for IndexError {
+    fn from(fault: std::io::Error) -> Self {
+        Self(fault.to_string())
+    }
+}
+
+impl From<tantivy::TantivyError> for IndexError {
+    fn from(fault: tantivy::TantivyError) -> Self {
+        Self(fault.to_string())
+    }
+}
+
+impl From<tantivy::directory::error::OpenDirectoryError> for IndexError {
+    fn from(fault: tantivy::directory::error::OpenDirectoryError) -> Self {
+        Self(fault.to_string())
+    }
+}
+
+/// Attempts to open an index that changes while it is opened.
+const ATTEMPTS: usize = 4;
+
+/// So many rows may be dead without a reason to make the index anew.
+const FEW_DEAD: usize = 10_000;
+
 /// An open index.
-pub(crate) struct Index {}
+pub(crate) struct Index {
+    dir: PathBuf,
+    model: Arc<Model>,
+    view: Option<View>,
+}
 
 impl Index {
     /// Opens the index in a directory. What is not an index of this format and model counts as empty (mark 0), and is replaced
     /// by the next [`Index::update`].
-    pub(crate) fn open(_dir: &Path, _model: Arc<Model>) -> Result<Self, IndexError> {
-        todo!()
+    pub(crate) fn open(dir: &Path, model: Arc<Model>) -> Result<Self, IndexError> {
+        let mut index = Self { dir: dir.to_path_buf(), model, view: None };
+        index.refresh()?;
+        Ok(index)
+    }
+
+    /// One that has no directory and nothing in it, for a [`Tail`] to be searched by itself.
+    pub(crate) fn in_memory(model: Arc<Model>) -> Self {
+        Self { dir: PathBuf::new(), model, view: None }
     }
 
     /// The newest version of the journal that is in it; 0 for an empty one.
     pub(crate) fn mark(&self) -> i64 {
-        todo!()
+        self.view.as_ref().map_or(0, |view| view.manifest.mark)
     }
 
-    /// Looks at what others have committed since.
+    /// As if there were nothing on the disk: the next thing to do is [`Index::rebuild`].
+    pub(crate) fn clear(&mut self) {
+        self.view = None;
+    }
+
+    /// Looks at what others have committed since. The mark may be lower afterwards, when the index was removed or damaged: a
+    /// tail from before is of no use then.
+    #[expect(
+        clippy::unnecessary_wraps,
+        reason = "what is damaged counts as empty; a reader need not rely on it"
+    )]
     pub(crate) fn refresh(&mut self) -> Result<(), IndexError> {
-        todo!()
+        let is_same = |view: &View| place::current(&self.dir).is_some_and(|name| name == view.generation);
+        self.view = match self.view.take().filter(is_same) {
+            Some(mut view) => view.refresh(&self.model).is_ok().then_some(view),
+            None => None,
+        };
+        // A commit by another process in between takes files away from one that opens the commit before.
+        for _ in 0..ATTEMPTS {
+            if self.view.is_some() || place::current(&self.dir).is_none() {
+                break;
+            }
+            self.view = View::open(&self.dir, &self.model).ok();
+        }
+        Ok(())
     }
 
-    /// Puts memories in place of what is known of them, up to `mark`, as one step.
+    /// Puts memories in place of what is known of them, up to `mark`, as one step. They are those that changed after
+    /// [`Index::mark`].
     pub(crate) fn update(
         &mut self,
-        _mark: i64,
-        _docs: &mut dyn Iterator<Item = Doc>,
+        mark: i64,
+        docs: &mut dyn Iterator<Item = Doc>,
     ) -> Result<Written, IndexError> {
-        todo!()
+        let Some(_lock) = place::lock(&self.dir)? else { return Ok(Written::Busy) };
+        let known = self.mark();
+        self.refresh()?;
+        if self.mark() < known {
+            return Ok(Written::Lost);
+        }
+        if self.view.is_some() && self.mark() >= mark {
+            return Ok(Written::Done);
+        }
+        write::write(&self.dir, &self.model, self.view.as_ref(), mark, docs)?;
+        self.refresh()?;
+        Ok(Written::Done)
+    }
+
+    /// Whether so much in it is dead that it is worth while to make it anew.
+    pub(crate) fn wants_rebuild(&self) -> bool {
+        self.view.as_ref().is_some_and(|view| {
+            let Manifest { rows, dead, .. } = view.manifest;
+            dead > FEW_DEAD && dead > rows - dead
+        })
+    }
+
+    /// Makes the index anew from all memories, up to `mark`. Until it is complete, everybody reads the one that is there.
+    pub(crate) fn rebuild(
+        &mut self,
+        mark: i64,
+        docs: &mut dyn Iterator<Item = Doc>,
+    ) -> Result<Written, IndexError> {
+        let Some(_lock) = place::lock(&self.dir)? else { return Ok(Written::Busy) };
+        write::write(&self.dir, &self.model, None, mark, docs)?;
+        self.refresh()?;
+        Ok(Written::Done)
     }
 
     /// Finds candidates; what the tail knows better is taken from there.
-    pub(crate) fn search(&self, _tail: &Tail, _query: &Query<'_>) -> Result<Hits, IndexError> {
-        todo!()
+    pub(crate) fn search(&self, tail: &Tail, query: &Query<'_>) -> Result<Hits, IndexError> {
+        find::search(self, tail, query)
     }
 
     /// Calls `each` with every memory that meets a filter, in no order.
     pub(crate) fn each(
         &self,
-        _tail: &Tail,
-        _filter: &Filter,
-        _each: &mut dyn FnMut(Seen),
+        tail: &Tail,
+        filter: &Filter,
+        each: &mut dyn FnMut(Seen),
     ) -> Result<(), IndexError> {
-        todo!()
+        find::each(self, tail, filter, each)
+    }
+
+    fn model(&self) -> &Model {
+        &self.model
+    }
+
+    fn view(&self) -> Option<&View> {
+        self.view.as_ref()
+    }
+
+    fn state(&self) -> Option<tail::State> {
+        self.view.as_ref().map(|view| (view.generation.clone(), view.manifest.serial))
+    }
+
+    fn rows_of(&self, memory: i64) -> Vec<u32> {
+        self.view.as_ref().map_or_else(Vec::new, |view| view.rows_of(memory))
+    }
+
+    fn rows_where(&self, test: impl Fn(u32) -> bool) -> Vec<u32> {
+        let Some(view) = &self.view else { return Vec::new() };
+        let found = view.rows.memory.iter().zip(0_u32..).filter(|&(&memory, _)| test(memory));
+        found.map(|(_, row)| row).filter(|&row| !view.dead.has(row as usize)).collect()
     }
 }
 
-/// What has changed since the index was built, in memory.
-#[derive(Debug, Default)]
-pub(crate) struct Tail {
-    docs: HashMap<i64, Doc>,
-    order: BTreeMap<i64, i64>,
-}
-
-impl Tail {
-    /// Puts a memory in place of what is known of it.
-    pub(crate) fn put(&mut self, _index: &Index, _doc: Doc) {
-        todo!()
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.docs.len()
-    }
-
-    pub(crate) fn into_docs(self) -> Vec<Doc> {
-        self.docs.into_values().collect()
-    }
-}
+#[cfg(test)]
+mod tests;

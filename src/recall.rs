@@ -1,25 +1,29 @@
 //! Memories by what they mean: entries, retrieval, duplicates, the ends of memories.
 
-use std::sync::{Arc, Mutex};
-
-use chrono::{DateTime, Utc};
-use serde::Serialize;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Error, Result};
 use crate::id::MemoryId;
+use crate::index::Accessed;
 use crate::path::MemoryPath;
 use crate::store::Store;
+use chrono::{DateTime, Utc};
 
 mod alike;
 mod catalog;
+pub mod eval;
 mod keep;
 mod lifecycle;
 mod passages;
 mod prefetch;
 mod rank;
+mod record;
 mod retrieve;
+#[cfg(test)]
+mod tests;
 
 use catalog::Catalog;
+pub(crate) use keep::categories;
 pub use keep::{NewEntry, Similar, Stored};
 pub use lifecycle::{Doomed, Why};
 pub use prefetch::Prefetch;
@@ -45,9 +49,19 @@ impl Recall {
         Self { store, catalog: Arc::default() }
     }
 
+    /// When memories were last retrieved, as far as that is written down.
+    fn accessed(&self) -> Accessed {
+        Accessed::within(&self.store.index_dir())
+    }
+
     /// The store.
     #[must_use]
     pub fn store_handle(&self) -> &Store {
         &self.store
     }
+}
+
+/// What a panic left half done is built anew from the journal.
+fn lock(catalog: &Mutex<Catalog>) -> MutexGuard<'_, Catalog> {
+    catalog.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -24,6 +24,7 @@ mod finish;
 mod forget;
 mod gate;
 mod history;
+mod notice;
 mod open;
 mod plan;
 mod publish;
@@ -52,6 +53,7 @@ pub use export::StoredFile;
 pub use forget::Receipt;
 pub use gate::Warned;
 pub use history::History;
+use notice::Stamps;
 pub use open::Builder;
 use plan::Plan;
 pub(crate) use put::Put;
@@ -62,6 +64,8 @@ use session::{Engine, Patience};
 pub use settings::{Create, Entries, Hidden, OnSimilar, Search, Settings};
 pub(crate) use settle::Original;
 pub use settle::{Edited, Settled};
+#[cfg(feature = "search")]
+pub(crate) use since::{Recent, RecentState};
 pub use snapshot::Snapshot;
 pub use stats::Stats;
 
@@ -150,6 +154,8 @@ struct Inner {
     core: Core,
     queue: Queue,
     engine: Mutex<Engine>,
+    /// What the files were when they were last looked at; `None`: what is on disk about that.
+    stamps: Mutex<Option<Stamps>>,
 }
 
 impl Store {

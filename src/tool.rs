@@ -19,7 +19,7 @@ mod wire;
 
 pub use definitions::{Definitions, Dialect, definitions, system_paragraph};
 #[cfg(feature = "search")]
-pub(crate) use entries::{MemoryShown, StoredShown, known_categories};
+pub(crate) use entries::{MemoryShown, StoredShown};
 pub use lines::{Answered, MessageError, UserMessage};
 #[cfg(feature = "search")]
 pub use one_file::one_file_text;

@@ -9,8 +9,7 @@ use super::out::{self, Out};
 use super::place::Opened;
 use super::when;
 use crate::path;
-use crate::recall::{Ask, Memory, Recall};
-use crate::tool::known_categories;
+use crate::recall::{Ask, Memory, Recall, categories};
 
 pub(super) mod delete;
 pub(super) mod list;
@@ -79,7 +78,7 @@ fn recall(opened: &Opened) -> Recall {
 
 /// Refuses a category that the store does not know, and names those that it does.
 fn check_category(opened: &Opened, category: &str) -> Result<(), Fault> {
-    let known = known_categories(opened.store.settings());
+    let known = categories(opened.store.settings());
     if known.iter().any(|name| name == category) {
         return Ok(());
     }

@@ -206,7 +206,12 @@ impl Opened {
         {
             warning.warn();
         }
-        for Warned { path, warning, .. } in self.store.take_warned() {
+        self.tell_warned(&self.store.take_warned());
+    }
+
+    /// Tells what looks like a secret in what was stored.
+    pub(super) fn tell_warned(&self, warned: &[Warned]) {
+        for Warned { path, warning, .. } in warned {
             complain(&format!("warning: {path}: {warning}"));
         }
     }

@@ -48,6 +48,19 @@ impl Stamp {
     }
 }
 
+/// A clock that counts in steps of at least a millisecond may count in such long ones, in nanoseconds.
+const COARSE_TICK: i128 = 3_000_000_000;
+
+impl Stamp {
+    /// Whether the file last changed so long ago that another change would leave another time. (A time of change, unlike
+    /// one of modification, cannot be set.) Some file systems count in seconds.
+    pub(crate) fn is_settled(&self) -> bool {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let tick = if self.ctime % 1_000_000 == 0 { COARSE_TICK } else { TICK };
+        i128::try_from(now.as_nanos()).is_ok_and(|now| now - self.ctime >= tick)
+    }
+}
+
 /// A mount, told apart from others by its id where the system has one (Linux 5.8), else by the device of its directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mount {

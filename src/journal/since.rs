@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
+use super::commit::read_tail;
 use super::filter::{ANY_VERSION, read_version};
 use super::history::READ;
 use super::{History, below, failure};
@@ -39,6 +40,12 @@ impl History<'_> {
         self.number("SELECT coalesce((SELECT n FROM version ORDER BY n DESC LIMIT 1), 0)", [])
     }
 
+    /// As [`History::mark`], with the chain's hash there.
+    pub(crate) fn end(self) -> Result<(i64, Hash)> {
+        let tail = read_tail(self.db)?;
+        Ok((tail.version, Hash(tail.chain)))
+    }
+
     /// The chain's hash at a version's row, by which a mark is told from one of another journal; `None` where that row is
     /// gone. At 0 it is zeros.
     pub(crate) fn chain_at(self, mark: i64) -> Result<Option<Hash>> {
@@ -68,6 +75,21 @@ impl History<'_> {
             }
         }
         Ok(Reach::Whole)
+    }
+
+    /// Where the memories are, or were when they ended, that changed after a mark: those of [`History::heads_since`];
+    /// `None` for a gap.
+    pub(crate) fn paths_since(self, mark: i64) -> Result<Option<Vec<String>>> {
+        let _snapshot = self.snapshot()?;
+        if !self.reaches(mark)? {
+            return Ok(None);
+        }
+        let mut query =
+            self.prepare("SELECT m.path FROM version v JOIN memory m ON m.n = v.memory WHERE v.n = ?1")?;
+        let path = |n| query.query_row(params![n], |row| row.get(0)).optional();
+        let heads = self.changed_heads(mark)?.into_iter();
+        let paths = heads.map(path).collect::<Result<Vec<_>, _>>().map_err(failure(READ))?;
+        Ok(Some(paths.into_iter().flatten().collect()))
     }
 
     /// The newest version of a memory (its row), a deletion too.

@@ -46,6 +46,16 @@ pub fn has_invisible(text: &str) -> bool {
     !is_plain(text) && with_neighbours(text).any(|(before, c, after)| is_invisible(before, c, after))
 }
 
+/// The text without what [`has_invisible`] finds.
+#[must_use]
+pub fn without_invisible(text: &str) -> Cow<'_, str> {
+    if !has_invisible(text) {
+        return Cow::Borrowed(text);
+    }
+    let seen = with_neighbours(text).filter(|&(before, c, after)| !is_invisible(before, c, after));
+    Cow::Owned(seen.map(|(_, c, _)| c).collect())
+}
+
 /// Shows what [`has_invisible`] finds as `\u{XXXX}`, with at least four upper-case hex digits.
 #[must_use]
 pub fn escape(text: &str) -> Cow<'_, str> {

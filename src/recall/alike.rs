@@ -1,1 +1,283 @@
-//! alike
+//! Whether two texts say the same: pure, and on the side of caution. No measure of likeness tells a correction from another
+//! fact (the two overlap from .54 to .996 of cosine), so that texts count as one only where nothing that carries a fact
+//! differs.
+
+use std::collections::BTreeSet;
+
+use crate::entry;
+
+mod words;
+
+use words::{FILLERS, NEGATIONS, NUMBERS};
+
+/// How much of their words two texts must have in common to be taken for one.
+const NEAR: f32 = 0.8;
+
+/// What a text says, prepared for comparison.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Saying {
+    folded: String,
+    /// Its words in order, without the punctuation of sentences at their ends.
+    words: Vec<Word>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Word {
+    /// As it stands there.
+    raw: String,
+    /// Folded.
+    folded: String,
+    kind: Kind,
+}
+
+/// What a word may tell that must not be lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Number,
+    Identifier,
+    Name,
+    Negation,
+    /// Says nothing by itself: articles, politeness, intensifiers.
+    Filler,
+    Plain,
+}
+
+impl Saying {
+    pub(super) fn of(text: &str) -> Self {
+        Self { folded: entry::folded(text), words: read(text) }
+    }
+
+    /// Whether it is the same text but for case, white space and Unicode form.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.folded == other.folded
+    }
+
+    /// Whether the two differ in nothing but fillers and the punctuation of sentences.
+    ///
+    /// Words in another order, other forms of a word and synonyms are left to the reader: without a dictionary they cannot be
+    /// told from opposites and swapped roles.
+    pub(super) fn is_near(&self, other: &Self) -> bool {
+        let telling = |saying: &Self| -> Vec<String> {
+            let words = saying.words.iter().filter(|word| word.kind != Kind::Filler);
+            words.map(|word| word.folded.clone()).collect()
+        };
+        let mine = telling(self);
+        !mine.is_empty()
+            && mine == telling(other)
+            && self.differs(other).is_empty()
+            && self.overlap(other) >= NEAR
+    }
+
+    /// Jaccard's index of their words (of their pairs of characters, where a script has no blanks between words).
+    pub(super) fn overlap(&self, other: &Self) -> f32 {
+        let (a, b) = (self.tokens(), other.tokens());
+        let both = a.intersection(&b).count();
+        let either = a.len() + b.len() - both;
+        #[allow(clippy::cast_precision_loss, reason = "texts have few words")]
+        if either == 0 { 0.0 } else { both as f32 / either as f32 }
+    }
+
+    /// What differs that carries facts: `number`, `name`, `negation`, `identifier`.
+    fn differs(&self, other: &Self) -> Vec<&'static str> {
+        let kinds = [
+            (Kind::Number, "number"),
+            (Kind::Name, "name"),
+            (Kind::Negation, "negation"),
+            (Kind::Identifier, "identifier"),
+        ];
+        let of = |saying: &Self, kind: Kind| -> Vec<String> {
+            let words = saying.words.iter().filter(|word| word.kind == kind);
+            let mut words: Vec<_> = words
+                .map(|word| if kind == Kind::Identifier { word.raw.clone() } else { word.folded.clone() })
+                .collect();
+            words.sort_unstable();
+            words
+        };
+        kinds.iter().filter(|(kind, _)| of(self, *kind) != of(other, *kind)).map(|(_, name)| *name).collect()
+    }
+
+    /// What differs, in words for a model; `text` where it is none of what carries facts by its form.
+    pub(super) fn differences(&self, other: &Self) -> Vec<&'static str> {
+        if self.is_same(other) {
+            return Vec::new();
+        }
+        let mut differs = self.differs(other);
+        if differs.is_empty() {
+            differs.push("text");
+        }
+        differs
+    }
+
+    fn tokens(&self) -> BTreeSet<String> {
+        let is_unspaced = |word: &Word| word.folded.chars().next().is_some_and(is_unspaced);
+        let mut tokens = BTreeSet::new();
+        for (at, word) in self.words.iter().enumerate() {
+            match self.words.get(at + 1) {
+                Some(next) if is_unspaced(word) && is_unspaced(next) => {
+                    tokens.insert(format!("{}{}", word.folded, next.folded));
+                }
+                _ => _ = tokens.insert(word.folded.clone()),
+            }
+        }
+        tokens
+    }
+}
+
+/// What opens a quotation or a bracket; a point at a word's beginning belongs to it (`.env`).
+fn opens(c: char) -> bool {
+    matches!(c, '"' | '\'' | '“' | '„' | '‘' | '«' | '(' | '[' | '「' | '《' | '（' | '¿' | '¡')
+}
+
+/// What ends a sentence, a clause, a quotation or a bracket.
+fn closes(c: char) -> bool {
+    matches!(c, '.' | ',' | ';' | ':' | '!' | '?' | '"' | '\'' | '”' | '“' | '’' | '»' | '…' | ')' | ']')
+        || matches!(c, '。' | '，' | '；' | '：' | '！' | '？' | '、' | '」' | '》' | '）')
+}
+
+/// Scripts that put no blanks between words: each character is taken for one.
+fn is_unspaced(c: char) -> bool {
+    matches!(c, '\u{2e80}'..='\u{2fff}' | '\u{3005}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
+}
+
+fn read(text: &str) -> Vec<Word> {
+    let mut words = Vec::new();
+    let mut begins_sentence = true;
+    for raw in text.split_whitespace() {
+        let unquoted =
+            raw.trim_end_matches(|c| closes(c) && !matches!(c, '.' | '!' | '?' | '。' | '！' | '？' | ':'));
+        let ends_sentence = unquoted.ends_with(['.', '!', '?', '。', '！', '？', ':']);
+        let inner = raw.trim_start_matches(opens).trim_end_matches(closes);
+        for piece in pieces(inner) {
+            let folded = entry::folded(&piece);
+            let kind = kind(&piece, &folded, begins_sentence);
+            words.push(Word { raw: piece, folded, kind });
+            begins_sentence = false;
+        }
+        begins_sentence |= ends_sentence;
+    }
+    words
+}
+
+/// The words of what stands between blanks: a short form in full, compounds with a hyphen in their parts, each character of a
+/// script without blanks by itself.
+fn pieces(inner: &str) -> Vec<String> {
+    if inner.is_empty() {
+        return Vec::new();
+    }
+    if inner.chars().any(is_unspaced) {
+        let mut pieces: Vec<String> = Vec::new();
+        let mut run = String::new();
+        for c in inner.chars() {
+            if is_unspaced(c) || closes(c) || opens(c) && !c.is_ascii() {
+                pieces.extend((!run.is_empty()).then(|| std::mem::take(&mut run)));
+                pieces.extend(is_unspaced(c).then(|| c.to_string()));
+            } else {
+                run.push(c);
+            }
+        }
+        pieces.extend((!run.is_empty()).then_some(run));
+        return pieces;
+    }
+    for apostrophe in ["n't", "n’t"] {
+        if let Some(verb) = inner.strip_suffix(apostrophe).filter(|verb| !verb.is_empty()) {
+            let verb = if verb == "ca" { "can" } else { verb };
+            return vec![verb.to_owned(), "not".to_owned()];
+        }
+    }
+    if inner == "cannot" {
+        return vec!["can".to_owned(), "not".to_owned()];
+    }
+    let is_compound = inner.split('-').all(|part| !part.is_empty() && part.chars().all(char::is_lowercase));
+    if is_compound {
+        return inner.split('-').map(str::to_owned).collect();
+    }
+    vec![inner.to_owned()]
+}
+
+fn kind(raw: &str, folded: &str, begins_sentence: bool) -> Kind {
+    let has = |test: fn(char) -> bool| raw.chars().any(test);
+    let digits = has(|c| c.is_numeric());
+    let letters = has(char::is_alphabetic);
+    if NEGATIONS.contains(&folded) {
+        return Kind::Negation;
+    }
+    if NUMBERS.contains(&folded) || digits && !letters {
+        return Kind::Number;
+    }
+    let inner_mark = raw.chars().any(|c| {
+        matches!(
+            c,
+            '_' | '/' | '\\' | '@' | '#' | '.' | '=' | '<' | '>' | '+' | '*' | '~' | '$' | '%' | '&' | '|'
+        )
+    });
+    let mut characters = raw.chars();
+    let first_upper = characters.next().is_some_and(char::is_uppercase);
+    let later_upper = characters.any(char::is_uppercase);
+    if digits || inner_mark || later_upper {
+        return Kind::Identifier;
+    }
+    if first_upper && !begins_sentence {
+        return Kind::Name;
+    }
+    if FILLERS.contains(&folded) {
+        return Kind::Filler;
+    }
+    Kind::Plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_near(a: &str, b: &str) -> bool {
+        let (a, b) = (Saying::of(a), Saying::of(b));
+        assert_eq!(a.is_near(&b), b.is_near(&a));
+        a.is_near(&b)
+    }
+
+    #[test]
+    fn fillers_and_the_marks_of_sentences_carry_nothing() {
+        let text = "The user prefers short, direct reviews in every project.";
+        assert!(is_near(text, "The user really prefers short, direct reviews in every project!"));
+        assert!(is_near(text, "the user prefers short, direct, reviews in every project"));
+        assert!(is_near(
+            "The user doesn't want emojis in any commit message.",
+            "The user does not want emojis in any commit message"
+        ));
+        assert!(is_near("用户希望每个较长的回答末尾都有总结。", "用户希望每个较长的回答末尾都有总结哦"));
+    }
+
+    #[test]
+    fn what_carries_a_fact_keeps_texts_apart() {
+        let text = "The deploy of Larkspur waits for 3 reviews and never runs on fridays at noon.";
+        for (old, new) in [
+            ("3", "4"),
+            ("Larkspur", "Quillstone"),
+            ("never", "always"),
+            ("never ", ""),
+            ("waits for", "waits not for"),
+            ("noon", "night"),
+            ("3 reviews", "reviews 3"),
+        ] {
+            assert!(!is_near(text, &text.replace(old, new)), "{old} and {new}");
+        }
+        assert!(!is_near(
+            "The file .env is read by the local runner.",
+            "The file env is read by the local runner."
+        ));
+        assert!(!is_near("Use C for the driver of the new pump.", "Use C++ for the driver of the new pump."));
+        assert!(!is_near("用户喜欢在提交信息里看到表情符号", "用户不喜欢在提交信息里看到表情符号"));
+        assert!(!is_near("", ""));
+    }
+
+    #[test]
+    fn what_differs_is_named() {
+        let differ = |a: &str, b: &str| Saying::of(a).differences(&Saying::of(b));
+        assert_eq!(differ("It takes 3 days.", "It takes 4 days."), ["number"]);
+        assert_eq!(differ("We met Ada there.", "We met Bea there."), ["name"]);
+        assert_eq!(differ("It is safe.", "It is not safe."), ["negation"]);
+        assert_eq!(differ("See src/a.rs there.", "See src/b.rs there."), ["identifier"]);
+        assert_eq!(differ("It is hot.", "It is cold."), ["text"]);
+        assert_eq!(differ("It is hot.", "it  is HOT."), [""; 0]);
+    }
+}

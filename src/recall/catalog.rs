@@ -1,10 +1,220 @@
 //! What is known of a store's memories: the index, and what has changed since it was built.
+//!
+//! Nothing is written to the index when a memory is: who asks reads in the journal what is new. A few changes are kept in
+//! memory (the tail); when they are many, the index is caught up, by one process at a time.
 
-use crate::index::{Index, Tail};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use super::record;
+use crate::error::{Error, Result};
+use crate::index::{Doc, Hits, Index, IndexError, Model, Query, Tail, Written};
+use crate::journal::Reach;
+use crate::store::{History, Store};
+
+/// So many changed memories are kept in memory before the index is caught up.
+const LONG: usize = 256;
+/// So many memories, or bytes of them, go to the index at once.
+const MOST_DOCS: usize = 50_000;
+const MOST_BYTES: usize = 64 << 20;
 
 /// The index of a store and its tail, as far as this process has looked.
 #[derive(Default)]
 pub(super) struct Catalog {
-    index: Option<Index>,
+    open: Option<Open>,
+}
+
+struct Open {
+    index: Index,
+    /// The mark of the index.
+    base: i64,
     tail: Tail,
+    /// The newest version that is in index or tail.
+    mark: i64,
+    place: Place,
+    /// Whether what is on the disk is to be replaced as a whole.
+    is_anew: bool,
+}
+
+/// Where what has changed goes when it is much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Into the index on the disk.
+    Disk,
+    /// There it could not be written.
+    Lost,
+    /// Nowhere: the disk takes nothing.
+    Memory,
+}
+
+impl Catalog {
+    /// Brings what is known up to what the journal holds now; returns the history that it is of.
+    pub(super) fn catch_up(&mut self, store: &Store) -> Result<History> {
+        let history = store.history()?;
+        // A redaction that comes meanwhile waits until nothing of what was read before can be written any more.
+        history.freeze()?;
+        let open = match &mut self.open {
+            Some(open) => open,
+            closed => closed.insert(Open::new(store)?),
+        };
+        let reader = Reader { store, history: &history };
+        if reader.read(open)?.is_break() {
+            // It is of another history.
+            open.clear();
+            let _ = reader.read(open)?;
+        }
+        if open.place == Place::Lost {
+            // Its directory is gone, as after a redaction: it is made anew.
+            *open = Open::new(store)?;
+            let _ = reader.read(open)?;
+            if open.place == Place::Lost {
+                open.place = Place::Memory;
+            }
+        }
+        Ok(history)
+    }
+
+    /// Of these memories alone, in memory.
+    pub(super) fn of(store: &Store, docs: Vec<Doc>) -> Result<Self> {
+        let index = Index::in_memory(model(store)?);
+        let mut tail = Tail::default();
+        docs.into_iter().for_each(|doc| tail.put(&index, doc));
+        Ok(Self { open: Some(Open { index, base: 0, tail, mark: 0, place: Place::Memory, is_anew: false }) })
+    }
+
+    /// What was caught up with last finds candidates.
+    pub(super) fn search(&mut self, query: &Query<'_>) -> Result<Hits> {
+        let Some(open) = &self.open else { return Ok(Hits::default()) };
+        open.index.search(&open.tail, query).map_err(|error| self.give_up(&error))
+    }
+
+    /// The newest version that it knows.
+    pub(super) fn mark(&self) -> i64 {
+        self.open.as_ref().map_or(0, |open| open.mark)
+    }
+
+    /// Calls `each` with what meets a filter, in no order.
+    pub(super) fn each(
+        &mut self,
+        filter: &crate::index::Filter,
+        each: &mut dyn FnMut(crate::index::Seen),
+    ) -> Result<()> {
+        let Some(open) = &self.open else { return Ok(()) };
+        open.index.each(&open.tail, filter, each).map_err(|error| self.give_up(&error))
+    }
+
+    /// An index that cannot be read is forgotten: the next question builds it anew.
+    fn give_up(&mut self, error: &IndexError) -> Error {
+        self.open = None;
+        Error::read("search the index", std::io::Error::other(error.to_string()))
+    }
+}
+
+impl Open {
+    fn new(store: &Store) -> Result<Self> {
+        let index = Index::open(&store.index_dir(), model(store)?).map_err(|error| unusable(&error))?;
+        Ok(Self {
+            base: index.mark(),
+            mark: index.mark(),
+            index,
+            tail: Tail::default(),
+            place: Place::Disk,
+            is_anew: false,
+        })
+    }
+
+    /// As if nothing had ever been read.
+    fn clear(&mut self) {
+        self.index.clear();
+        self.tail = Tail::default();
+        (self.base, self.mark) = (0, 0);
+        self.is_anew = true;
+    }
+
+    /// Keeps what has changed in memory.
+    fn keep(&mut self, docs: Vec<Doc>, mark: i64) {
+        docs.into_iter().for_each(|doc| self.tail.put(&self.index, doc));
+        self.mark = mark;
+    }
+}
+
+/// Reads what is new in a history.
+struct Reader<'a> {
+    store: &'a Store,
+    history: &'a History,
+}
+
+impl Reader<'_> {
+    /// Breaks off where what is new cannot be told.
+    fn read(&self, open: &mut Open) -> Result<ControlFlow<()>> {
+        let categories = &self.store.settings().entries.categories;
+        loop {
+            let newest = self.history.mark()?;
+            if newest == open.mark {
+                return Ok(ControlFlow::Continue(()));
+            }
+            let (mut docs, mut bytes, mut last) = (Vec::new(), 0, open.mark);
+            let mut is_all = true;
+            let reach = self.history.heads_since(open.mark, &mut |version, content| {
+                if docs.len() >= MOST_DOCS || bytes >= MOST_BYTES {
+                    is_all = false;
+                    return Ok(ControlFlow::Break(()));
+                }
+                bytes += content.map_or(0, <[u8]>::len);
+                last = version.n;
+                docs.push(record::doc(&version, content, categories));
+                Ok(ControlFlow::Continue(()))
+            })?;
+            match reach {
+                Reach::Gap => return Ok(ControlFlow::Break(())),
+                Reach::Whole => self.take(open, docs, if is_all { newest } else { last }),
+            }
+        }
+    }
+
+    /// Takes changed memories in, into the index where they are many.
+    fn take(&self, open: &mut Open, docs: Vec<Doc>, mark: i64) {
+        if docs.len() + open.tail.len() <= LONG || open.place == Place::Memory {
+            return open.keep(docs, mark);
+        }
+        // Another process may have brought it further.
+        if !open.is_anew && open.index.refresh().is_ok() && open.index.mark() > open.base {
+            open.tail = Tail::default();
+            (open.base, open.mark) = (open.index.mark(), open.index.mark());
+            return;
+        }
+        // What comes later counts.
+        let docs: Vec<Doc> = std::mem::take(&mut open.tail).into_docs().into_iter().chain(docs).collect();
+        let written = match self.store.make_index_dir() {
+            Ok(_) if open.is_anew => open.index.rebuild(mark, &mut docs.iter().cloned()),
+            Ok(_) => open.index.update(mark, &mut docs.iter().cloned()),
+            Err(_) => Ok(Written::Busy),
+        };
+        match written {
+            Ok(Written::Done) if open.index.wants_rebuild() => open.clear(),
+            Ok(Written::Done) => {
+                (open.base, open.mark) = (open.index.mark(), open.index.mark());
+                open.is_anew = false;
+            }
+            // While somebody else does it all is kept in memory.
+            Ok(Written::Busy) => open.keep(docs, mark),
+            Ok(Written::Lost) | Err(_) => {
+                open.place = Place::Lost;
+                open.keep(docs, mark);
+            }
+        }
+    }
+}
+
+/// The model of the settings, or the one in the program.
+fn model(store: &Store) -> Result<Arc<Model>> {
+    let model = match &store.settings().search.model {
+        None => Model::builtin(),
+        Some(model) => Model::load(model.as_std_path()),
+    };
+    model.map(Arc::new).map_err(|error| unusable(&error))
+}
+
+fn unusable(error: &IndexError) -> Error {
+    Error::read("open the index", std::io::Error::other(error.to_string()))
 }

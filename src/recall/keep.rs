@@ -1,6 +1,19 @@
-//! `memory_store`: a new entry, or what it is found to be the same as.
+//! `memory_store` and `memory_delete`: a new entry, what it is found to be the same as, and the end of one.
+//!
+//! Who may be the same, or is alike, is looked up before; what that comes to is decided inside the store's lock, on the files
+//! as they are then and with what came meanwhile.
 
-use super::{DateTime, MemoryId, MemoryPath, Recall, Result, Utc};
+use std::collections::HashMap;
+
+use super::alike::Saying;
+use super::record::{CATEGORIES, Record, Times, fold, is_category, is_out_of_sight};
+use super::{DateTime, Error, MemoryId, MemoryPath, Recall, Result, Utc};
+use crate::entry::{self, Value};
+use crate::index::{Filter, Query};
+use crate::store::{Edit, Found, Look, OnSimilar, Recent, RecentState, Settings, Snapshot, Warned};
+use crate::version::Operation;
+
+mod field;
 
 /// An entry to be stored.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -37,6 +50,8 @@ pub struct Stored {
     pub duplicate_of: Option<MemoryId>,
     /// The most alike of what stays beside it, up to three.
     pub similar: Vec<Similar>,
+    /// What looks like a secret in what was stored.
+    pub warned: Vec<Warned>,
 }
 
 /// An entry that is alike.
@@ -53,21 +68,305 @@ pub struct Similar {
     pub differs: Vec<&'static str>,
 }
 
+/// So many are returned as alike.
+const MOST_SIMILAR: usize = 3;
+/// Less alike than this is not worth telling: of the real updates in the labelled pairs all are above it.
+const LEAST_SIMILAR: f32 = 0.5;
+/// So many are looked at closely.
+const CANDIDATES: usize = 24;
+
+/// An entry that may be the same, or alike.
+#[derive(Debug, Clone)]
+struct Candidate {
+    path: MemoryPath,
+    /// The cosine of the two texts, where the index told it.
+    cosine: f32,
+}
+
+/// A candidate, read.
+struct Known {
+    id: MemoryId,
+    path: MemoryPath,
+    text: String,
+    record: Record,
+    cosine: f32,
+}
+
+impl Known {
+    fn content(&self) -> &str {
+        self.record.content(&self.text)
+    }
+}
+
 impl Recall {
-    /// Stores an entry.
+    /// Stores an entry, unless it is there already.
+    ///
+    /// The same text (but for case, white space and Unicode form) in the same category, or one that differs in nothing that
+    /// carries a fact, is a duplicate: the entry that was there gets the newer text, the tags of both and the larger
+    /// importance. An entry with the same key in the category, and those in `supersedes`, are removed in the same change.
     ///
     /// # Errors
-    /// [`Error::Field`](crate::Error::Field) for a field that breaks its rule, else as [`Store::change`](crate::Store::change).
-    pub fn store(&self, _new: NewEntry) -> Result<Stored> {
-        todo!()
+    /// [`Error::Field`] for a field that breaks its rule; [`Error::NoMemory`] and [`Error::PlainFile`] for what it is to
+    /// supersede; else as [`Store::change`](crate::Store::change).
+    pub fn store(&self, new: NewEntry) -> Result<Stored> {
+        let store = &self.store;
+        let new = field::checked(new, store.settings(), store.now())?;
+        let (mark, candidates) = self.candidates(&new)?;
+        let settings = store.settings().clone();
+        let now = store.now();
+        let (stored, warned) = store.change_warned(move |snapshot| {
+            let known = read(snapshot, mark, &candidates, &new, &settings, now)?;
+            decide(snapshot, &new, known, &settings, now)
+        })?;
+        self.count_stored(&stored)?;
+        Ok(Stored { warned, ..stored })
     }
 
     /// Deletes an entry; the reason is in the history.
     ///
     /// # Errors
-    /// [`Error::NoMemory`](crate::Error::NoMemory), [`Error::PlainFile`](crate::Error::PlainFile), else as
+    /// [`Error::NoMemory`]; [`Error::PlainFile`]: deleting one stale paragraph must not delete a file; else as
     /// [`Store::change`](crate::Store::change).
-    pub fn delete(&self, _id: MemoryId, _reason: &str) -> Result<MemoryPath> {
-        todo!()
+    pub fn delete(&self, id: MemoryId, reason: &str) -> Result<MemoryPath> {
+        let history = self.store.history()?;
+        let (mark, version) = (history.mark()?, history.memory(id)?);
+        let version = version.filter(|version| version.operation != Operation::Deleted);
+        let path = version.and_then(|version| version.path).ok_or(Error::NoMemory { id })?;
+        let categories = self.store.settings().entries.categories.clone();
+        let reason = reason.to_owned();
+        self.store.change(move |snapshot| {
+            let mut at = Some(path.clone());
+            let _ = snapshot.heads_since(mark, &mut |recent| {
+                if recent.memory == id {
+                    at = (recent.state != RecentState::Gone).then(|| recent.path.clone());
+                }
+                Ok(())
+            })?;
+            let path = at.ok_or(Error::NoMemory { id })?;
+            let Found::File(bytes) = snapshot.read(&path)? else { return Err(Error::NoMemory { id }) };
+            let text = std::str::from_utf8(&bytes).map_err(|_| Error::PlainFile { path: path.clone() })?;
+            if !Record::read(text, &path, Times::unknown(), &categories).is_entry {
+                return Err(Error::PlainFile { path });
+            }
+            snapshot.because(reason.clone());
+            Ok((vec![Edit::remove(&path)], path))
+        })
     }
+
+    /// Entries that may be the same as a new one, or alike, and the newest version that was looked at.
+    fn candidates(&self, new: &NewEntry) -> Result<(i64, Vec<Candidate>)> {
+        let mut catalog = super::lock(&self.catalog);
+        let history = catalog.catch_up(&self.store)?;
+        let now = self.store.now().timestamp();
+        let mut rows: HashMap<i64, f32> = HashMap::new();
+        let base = Filter { entries_only: true, min_importance: 1, now, ..Filter::default() };
+        let category = vec![new.category.clone()];
+        let same = Filter { fold: Some(fold(&new.content)), categories: category.clone(), ..base.clone() };
+        catalog.each(&same, &mut |seen| _ = rows.insert(seen.memory, 1.0))?;
+        if let Some(key) = &new.key {
+            let keyed = Filter { key: Some(key.clone()), categories: category.clone(), ..base.clone() };
+            catalog.each(&keyed, &mut |seen| _ = rows.entry(seen.memory).or_default())?;
+        }
+        let text = new.content.as_str();
+        for filter in [Filter { categories: category, ..base.clone() }, base] {
+            let query =
+                Query { text, filter: &filter, candidates: CANDIDATES, lexical: true, semantic: true };
+            for hit in catalog.search(&query)?.hits {
+                let cosine = rows.entry(hit.memory).or_default();
+                *cosine = cosine.max(hit.semantic);
+            }
+        }
+        let mut candidates = Vec::with_capacity(rows.len());
+        for (row, cosine) in rows {
+            let Some(version) = history.of_row(row)? else { continue };
+            if let Some(path) = version.path.filter(|_| version.operation != Operation::Deleted) {
+                candidates.push(Candidate { path, cosine });
+            }
+        }
+        // What is to be superseded is read whatever it says.
+        for &id in &new.supersedes {
+            let version = history.memory(id)?.filter(|version| version.operation != Operation::Deleted);
+            let path = version.and_then(|version| version.path).ok_or(Error::NoMemory { id })?;
+            candidates.push(Candidate { path, cosine: 0.0 });
+        }
+        Ok((catalog.mark(), candidates))
+    }
+}
+
+/// Reads the candidates as they are inside the lock, with the entries that came after `mark`.
+fn read(
+    snapshot: &mut Snapshot<'_>,
+    mark: i64,
+    candidates: &[Candidate],
+    new: &NewEntry,
+    settings: &Settings,
+    now: DateTime<Utc>,
+) -> Result<Vec<Known>> {
+    let mut paths: HashMap<MemoryPath, f32> = HashMap::new();
+    for candidate in candidates {
+        let cosine = paths.entry(candidate.path.clone()).or_default();
+        *cosine = cosine.max(candidate.cosine);
+    }
+    let _ = snapshot.heads_since(mark, &mut |recent: Recent<'_>| {
+        if matches!(recent.state, RecentState::Text(_)) && !is_out_of_sight(recent.path) {
+            paths.entry(recent.path.clone()).or_default();
+        }
+        Ok(())
+    })?;
+    let mut known = Vec::new();
+    for (path, cosine) in paths {
+        let Found::File(bytes) = snapshot.read(&path)? else { continue };
+        let Ok(text) = std::str::from_utf8(&bytes) else { continue };
+        let Some(id) = snapshot.memory_at(&path)? else { continue };
+        let record = Record::read(text, &path, Times::unknown(), &settings.entries.categories);
+        let is_wanted = new.supersedes.contains(&id);
+        if is_wanted && !record.is_entry {
+            return Err(Error::PlainFile { path });
+        }
+        if record.is_entry && (is_wanted || !record.is_expired(now)) {
+            known.push(Known { id, path, text: text.to_owned(), record, cosine });
+        }
+    }
+    if let Some(&id) = new.supersedes.iter().find(|&&id| known.iter().all(|known| known.id != id)) {
+        return Err(Error::NoMemory { id });
+    }
+    // The oldest survives.
+    known.sort_by(|a, b| a.id.cmp(&b.id));
+    Ok(known)
+}
+
+/// What a new entry comes to, given what is known: edits, and the answer.
+fn decide(
+    snapshot: &mut Snapshot<'_>,
+    new: &NewEntry,
+    known: Vec<Known>,
+    settings: &Settings,
+    now: DateTime<Utc>,
+) -> Result<(Vec<Edit>, Stored)> {
+    let saying = Saying::of(&new.content);
+    let is_replaced = |one: &Known| {
+        let has_key = new.key.is_some() && one.record.key == new.key;
+        new.supersedes.contains(&one.id) || has_key && one.record.category.as_ref() == Some(&new.category)
+    };
+    let duplicate = known.iter().position(|one| {
+        let old = Saying::of(one.content());
+        one.record.category.as_ref() == Some(&new.category)
+            && !new.supersedes.contains(&one.id)
+            // Another key is another thing, however it is worded.
+            && (one.record.key.is_none() || new.key.is_none() || one.record.key == new.key)
+            && (saying.is_same(&old) || saying.is_near(&old))
+    });
+    let mut superseded = Vec::new();
+    let mut similar = Vec::new();
+    for (at, one) in known.iter().enumerate().filter(|(at, _)| Some(*at) != duplicate) {
+        let old = Saying::of(one.content());
+        let score = one.cosine.max(saying.overlap(&old));
+        let is_so_alike = settings.entries.on_similar == OnSimilar::Supersede
+            && one.record.category.as_ref() == Some(&new.category)
+            && f64::from(score) > settings.entries.similar_threshold;
+        if is_replaced(one) || is_so_alike {
+            superseded.push(at);
+        } else if score >= LEAST_SIMILAR {
+            let (content, differs) = (one.content().to_owned(), saying.differences(&old));
+            similar.push(Similar { id: one.id, content, score, differs });
+        }
+    }
+    similar.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id)));
+    similar.truncate(MOST_SIMILAR);
+    let mut edits: Vec<Edit> = superseded.iter().map(|&at| Edit::remove(&known[at].path)).collect();
+    let (memory_id, path, text) = match duplicate {
+        Some(at) => {
+            let one = &known[at];
+            (one.id, one.path.clone(), merged(one, new, now)?)
+        }
+        None => {
+            let path = free_path(snapshot, &new.category, &settings.guard.mask(&new.content))?;
+            let id = snapshot.new_id(&path);
+            let text = entry::compose(&fields(id, new, now), &new.content);
+            (id, path, text)
+        }
+    };
+    edits.push(Edit::write(&path, text));
+    if !superseded.is_empty() {
+        snapshot.because(format!("superseded by {memory_id}"));
+    }
+    let superseded = superseded.into_iter().map(|at| known[at].id).collect();
+    let duplicate_of = duplicate.map(|at| known[at].id);
+    let warned = Vec::new();
+    Ok((edits, Stored { memory_id, path, superseded, duplicate_of, similar, warned }))
+}
+
+/// The front matter of a new entry.
+fn fields(id: MemoryId, new: &NewEntry, now: DateTime<Utc>) -> Vec<(&'static str, Value)> {
+    let mut fields =
+        vec![("id", Value::Text(id.to_string())), ("importance", Value::Integer(new.importance.into()))];
+    if !new.tags.is_empty() {
+        fields.push(("tags", Value::List(new.tags.clone())));
+    }
+    fields.push(("created_at", Value::Time(now)));
+    fields.extend(new.expires_at.map(|end| ("expires_at", Value::Time(end))));
+    fields.extend(new.key.clone().map(|key| ("key", Value::Text(key))));
+    if new.pinned {
+        fields.push(("pinned", Value::Flag(true)));
+    }
+    fields
+}
+
+/// The file of an entry that is stored once more.
+fn merged(old: &Known, new: &NewEntry, now: DateTime<Utc>) -> Result<String> {
+    let record = &old.record;
+    let mut edits = vec![("updated_at", Some(Value::Time(now)))];
+    let importance = record.importance.unwrap_or(1).max(new.importance);
+    if record.importance != Some(importance) {
+        edits.push(("importance", Some(Value::Integer(importance.into()))));
+    }
+    let mut tags = record.tags.clone();
+    for tag in &new.tags {
+        if !tags.iter().any(|known| entry::folded(known) == entry::folded(tag)) {
+            tags.push(tag.clone());
+        }
+    }
+    if tags != record.tags {
+        edits.push(("tags", Some(Value::List(tags))));
+    }
+    // It lasts as long as the longer of the two.
+    let expires = record.expires.zip(new.expires_at).map(|(a, b)| a.max(b));
+    if expires != record.expires {
+        edits.push(("expires_at", expires.map(Value::Time)));
+    }
+    if record.key.is_none() && new.key.is_some() {
+        edits.push(("key", new.key.clone().map(Value::Text)));
+    }
+    if new.pinned && !record.pinned {
+        edits.push(("pinned", Some(Value::Flag(true))));
+    }
+    let edited = entry::edit(&old.text, &edits).and_then(|text| {
+        // Only what says it in other words is written anew.
+        let is_same = Saying::of(old.content()).is_same(&Saying::of(&new.content));
+        if is_same { Ok(text) } else { entry::with_body(&text, &new.content) }
+    });
+    // Front matter that was read and cannot be edited in place: a person's own form of YAML, which stays as it is.
+    Ok(edited.unwrap_or_else(|_| old.text.clone()))
+}
+
+/// A path for a new entry where nothing stands.
+fn free_path(snapshot: &mut Snapshot<'_>, category: &str, content: &str) -> Result<MemoryPath> {
+    let slug = entry::slug(content);
+    let mut number = 1;
+    loop {
+        let suffix = if number == 1 { String::new() } else { format!("-{number}") };
+        let text = format!("/memories/{category}/{slug}{suffix}.md");
+        let path = MemoryPath::parse(&text).map_err(|source| Error::Path { path: text.clone(), source })?;
+        if snapshot.look(&path)? == Look::Missing {
+            return Ok(path);
+        }
+        number += 1;
+    }
+}
+
+/// The names of all categories of a store.
+#[must_use]
+pub(crate) fn categories(settings: &Settings) -> Vec<String> {
+    let more = settings.entries.categories.iter().filter(|name| !is_category(name, &[]));
+    CATEGORIES.iter().map(|&name| name.to_owned()).chain(more.cloned()).collect()
 }

@@ -1,6 +1,13 @@
 //! How memories end: expiry, capacity, disuse.
 
-use super::{MemoryId, MemoryPath, Recall, Result};
+use std::collections::HashMap;
+
+use super::record::{Record, Times};
+use super::retrieve::all_entries;
+use super::{MemoryId, MemoryPath, Recall, Result, Stored, lock, rank};
+use crate::index::{Filter, Seen};
+use crate::store::{Edit, Found};
+use crate::version::Operation;
 
 /// An entry that is, or would be, pruned.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,7 +21,7 @@ pub struct Doomed {
     pub why: Why,
 }
 
-/// Why.
+/// Why an entry is pruned.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Why {
@@ -25,17 +32,137 @@ pub enum Why {
         /// Its importance, decayed by age.
         effective: f32,
     },
-    /// Nothing has asked for it in a long time.
+    /// Nothing has changed or asked for it in a long time.
     Unused,
 }
 
+/// So many are removed in one change.
+const AT_ONCE: usize = 256;
+
 impl Recall {
-    /// Removes entries that have expired, are too many, or unused; with `dry_run` only says which.
+    /// Removes entries that have expired, that are too many, or that are unused where the settings say so; with `dry_run` it
+    /// only says which. Each can be restored until retention takes its versions.
     ///
     /// # Errors
     /// As [`Store::change`](crate::Store::change).
-    pub fn prune(&self, _dry_run: bool) -> Result<Vec<Doomed>> {
-        todo!()
+    pub fn prune(&self, dry_run: bool) -> Result<Vec<Doomed>> {
+        self.look_around(true)?;
+        let doomed = self.doomed()?;
+        if dry_run {
+            return Ok(doomed);
+        }
+        let mut gone = Vec::new();
+        for part in doomed.chunks(AT_ONCE) {
+            gone.extend(self.end(part.to_vec())?);
+        }
+        Ok(gone)
+    }
+
+    /// Which entries are to go, in the order of their reasons.
+    fn doomed(&self) -> Result<Vec<Doomed>> {
+        let now = self.store.now();
+        let entries = &self.store.settings().entries;
+        let half_life = self.half_life_days();
+        let mut catalog = lock(&self.catalog);
+        let history = catalog.catch_up(&self.store)?;
+        let mut all: Vec<Seen> = Vec::new();
+        let everything = Filter { now: i64::MIN, ..all_entries(now) };
+        catalog.each(&everything, &mut |seen| all.push(seen))?;
+        let at = now.timestamp();
+        let (expired, mut left): (Vec<Seen>, Vec<Seen>) =
+            all.into_iter().partition(|seen| seen.expires.is_some_and(|end| end <= at));
+        let mut rows: Vec<(i64, Why)> = expired.into_iter().map(|seen| (seen.memory, Why::Expired)).collect();
+        if let Some(unused) = entries.unused {
+            let before = at.saturating_sub(i64::try_from(unused.as_secs()).unwrap_or(i64::MAX));
+            let accessed = self.accessed().times();
+            let is_unused = |seen: &Seen| {
+                let used = accessed.last.get(&seen.memory).copied().unwrap_or(seen.updated).max(seen.updated);
+                // What was not yet written down then may have been used.
+                !seen.pinned && used < before && accessed.since.is_some_and(|since| since < before)
+            };
+            let (unused, used) = left.into_iter().partition(is_unused);
+            left = used;
+            let unused: Vec<Seen> = unused;
+            rows.extend(unused.into_iter().map(|seen| (seen.memory, Why::Unused)));
+        }
+        let excess = left.len().saturating_sub(usize::try_from(entries.max).unwrap_or(usize::MAX));
+        if excess > 0 {
+            let mut weights: Vec<(f32, i64, i64)> = left
+                .iter()
+                .filter(|seen| !seen.pinned)
+                .map(|seen| {
+                    let weight = rank::effective(seen.importance, false, seen.updated, at, half_life);
+                    (weight, seen.updated, seen.memory)
+                })
+                .collect();
+            weights.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));
+            let least = weights.into_iter().take(excess);
+            rows.extend(least.map(|(effective, _, memory)| (memory, Why::Capacity { effective })));
+        }
+        let mut doomed = Vec::with_capacity(rows.len());
+        for (row, why) in rows {
+            let version = history.of_row(row)?.filter(|version| version.operation != Operation::Deleted);
+            if let Some((id, path)) =
+                version.and_then(|version| version.path.map(|path| (version.memory_id, path)))
+            {
+                doomed.push(Doomed { id, path, why });
+            }
+        }
+        Ok(doomed)
+    }
+
+    /// Removes entries, as one change: those that are still what they were judged by.
+    fn end(&self, doomed: Vec<Doomed>) -> Result<Vec<Doomed>> {
+        let categories = self.store.settings().entries.categories.clone();
+        let now = self.store.now();
+        self.store.change(move |snapshot| {
+            let (mut edits, mut gone) = (Vec::new(), Vec::new());
+            let mut reasons: HashMap<&str, usize> = HashMap::new();
+            for one in &doomed {
+                let Found::File(bytes) = snapshot.read(&one.path)? else { continue };
+                let Ok(text) = std::str::from_utf8(&bytes) else { continue };
+                let record = Record::read(text, &one.path, Times::unknown(), &categories);
+                let is_so = record.is_entry
+                    && !(record.pinned && one.why != Why::Expired)
+                    && (one.why != Why::Expired || record.is_expired(now))
+                    && snapshot.memory_at(&one.path)? == Some(one.id);
+                if is_so {
+                    *reasons.entry(one.why.as_str()).or_default() += 1;
+                    edits.push(Edit::remove(&one.path));
+                    gone.push(one.clone());
+                }
+            }
+            let mut reasons: Vec<_> = reasons.into_keys().collect();
+            reasons.sort_unstable();
+            if !reasons.is_empty() {
+                snapshot.because(format!("pruned: {}", reasons.join(", ")));
+            }
+            Ok((edits, gone))
+        })
+    }
+
+    /// Takes note of what was retrieved, where disuse is a reason to prune.
+    pub(super) fn note_accessed(&self, rows: &[i64], now: i64) {
+        if self.store.settings().entries.unused.is_some() && !rows.is_empty() {
+            // Where there is no place for it, nothing counts as unused.
+            let _ = self.store.make_index_dir();
+            self.accessed().note(rows, now);
+        }
+    }
+
+    /// Prunes at once where a new entry was one too many.
+    pub(super) fn count_stored(&self, stored: &Stored) -> Result<()> {
+        if stored.duplicate_of.is_some() {
+            return Ok(());
+        }
+        let entries = {
+            let mut catalog = lock(&self.catalog);
+            catalog.catch_up(&self.store)?;
+            let mut entries: u64 = 0;
+            catalog.each(&all_entries(self.store.now()), &mut |_| entries += 1)?;
+            entries
+        };
+        if entries > self.store.settings().entries.max { self.prune(false).map(drop) } else { Ok(()) }
     }
 }
 

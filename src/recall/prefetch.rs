@@ -1,17 +1,22 @@
-//! What an agent is told before it asks.
+//! What an agent is told before it asks: a block for the system prompt.
+//!
+//! The text of memories is data. Each has one line, so that none can end the block, begin a heading or pose as another
+//! memory; what breaks lines or hides text is taken out.
 
-use super::{Recall, Result};
+use std::fmt::Write as _;
+
+use super::{Ask, Memory, Recall, Result};
 
 /// What is to be told.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prefetch {
     /// The user's words, if there are any yet.
     pub query: Option<String>,
-    /// At most so many memories.
+    /// At most so many memories, beside those that are pinned.
     pub limit: usize,
     /// At least so important.
     pub min_importance: u8,
-    /// About so many tokens (4 characters each).
+    /// About so many tokens.
     pub budget: usize,
 }
 
@@ -21,12 +26,55 @@ impl Default for Prefetch {
     }
 }
 
+const HEADING: &str = "## Relevant Memory\n";
+/// So many pinned memories are told at most.
+const MOST_PINNED: usize = 100;
+/// Bytes of a token, about: English has 4 characters in one, and other scripts as many bytes.
+const BYTES_PER_TOKEN: usize = 4;
+
 impl Recall {
-    /// A block for the system prompt; empty where there is nothing to tell.
+    /// A block for the system prompt: a heading, and a line for each memory, pinned ones first. Empty where there is nothing
+    /// to tell.
     ///
     /// # Errors
     /// As [`Recall::retrieve`].
-    pub fn prefetch(&self, _what: &Prefetch) -> Result<String> {
-        todo!()
+    pub fn prefetch(&self, what: &Prefetch) -> Result<String> {
+        let ask = Ask { min_importance: what.min_importance, limit: what.limit, ..Ask::default() };
+        let mut told = self.pinned(&Ask { min_importance: 1, limit: MOST_PINNED, ..Ask::default() })?;
+        let query = what.query.clone().unwrap_or_default();
+        let found =
+            self.retrieve(&Ask { query, limit: what.limit + told.len(), scan: false, ..ask })?.memories;
+        let fresh = found.into_iter().filter(|one| told.iter().all(|pinned| pinned.id != one.id));
+        let fresh: Vec<Memory> = fresh.take(what.limit).collect();
+        told.extend(fresh);
+        Ok(block(&told, what.budget))
     }
+}
+
+/// The block, as much of it as the budget allows; it says how many are left out.
+fn block(memories: &[Memory], budget: usize) -> String {
+    if memories.is_empty() {
+        return String::new();
+    }
+    let most = budget.saturating_mul(BYTES_PER_TOKEN);
+    let mut text = HEADING.to_owned();
+    for (told, memory) in memories.iter().enumerate() {
+        let label = memory.category.clone().unwrap_or_else(|| memory.path.to_string());
+        let line = format!("- [{}] {}\n", one_line(&label), one_line(&memory.content));
+        let rest = memories.len() - told;
+        // The last line must fit, too, unless this is the last one.
+        let reserve = if rest > 1 { format!("… and {rest} more\n").len() } else { 0 };
+        if text.len() + line.len() + reserve > most {
+            let _ = writeln!(text, "… and {rest} more");
+            break;
+        }
+        text.push_str(&line);
+    }
+    text
+}
+
+/// A text in one line, without characters that are not seen.
+fn one_line(text: &str) -> String {
+    let words: Vec<_> = text.split_whitespace().collect();
+    crate::path::without_invisible(&words.join(" ")).into_owned()
 }

@@ -1,6 +1,17 @@
 //! `memory_retrieve`: the memories that answer a question, best first; and exact look-ups.
 
-use super::{DateTime, MemoryId, MemoryPath, Recall, Result, Utc};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::rank::{self, Scored};
+use super::record::{self, Record, Times};
+use super::{DateTime, Error, MemoryId, MemoryPath, Recall, Result, Utc, lock};
+use crate::index::{Filter, Query, Seen};
+use crate::store::{Found, History};
+use crate::text::Bytes;
+use crate::version::{Operation, Version};
+
+mod past;
 
 /// What is asked.
 #[derive(Debug, Clone, PartialEq)]
@@ -111,28 +122,300 @@ pub struct Retrieved {
     pub memories: Vec<Memory>,
 }
 
+/// As many candidates of each kind are looked at, or so many times what is asked for.
+const CANDIDATES: usize = 100;
+const CANDIDATES_PER_ANSWER: usize = 4;
+/// What scores less answers nothing: chosen on the set of questions in `fixtures/retrieval`.
+pub(super) const MIN_SCORE: f32 = 0.12;
+
 impl Recall {
     /// Finds memories.
     ///
     /// # Errors
-    /// [`Error::Field`](crate::Error::Field), else what the store says.
-    pub fn retrieve(&self, _ask: &Ask) -> Result<Retrieved> {
-        todo!()
+    /// [`Error::Field`], else what the store says.
+    pub fn retrieve(&self, ask: &Ask) -> Result<Retrieved> {
+        if ask.query.trim().is_empty() {
+            return self.newest(ask);
+        }
+        self.found(ask, |found| {
+            let scored = found.ranked(ask)?;
+            let least = ask.min_score.unwrap_or_else(|| found.recall.min_score());
+            found.answers(scored.into_iter().take_while(|one| one.score >= least), ask.limit)
+        })
     }
 
     /// The memories that meet the filters of `ask`, without ranking: newest first. Its query is not looked at.
     ///
     /// # Errors
     /// As [`Recall::retrieve`].
-    pub fn list(&self, _ask: &Ask) -> Result<Retrieved> {
-        todo!()
+    pub fn list(&self, ask: &Ask) -> Result<Retrieved> {
+        self.ordered(ask, |seen, _| Some((0.0, seen.updated)))
+    }
+
+    /// What is pinned, the most important first.
+    pub(super) fn pinned(&self, ask: &Ask) -> Result<Vec<Memory>> {
+        let found =
+            self.ordered(ask, |seen, _| seen.pinned.then(|| (f32::from(seen.importance), seen.updated)))?;
+        Ok(found.memories)
+    }
+
+    /// What is newest and most important: by effective importance.
+    fn newest(&self, ask: &Ask) -> Result<Retrieved> {
+        let half_life = self.half_life_days();
+        self.ordered(ask, move |seen, now| {
+            let raw = seen.importance;
+            Some((rank::effective(raw, seen.pinned, seen.updated, now, half_life), seen.updated))
+        })
     }
 
     /// One memory by its id: an entry, or a plain file as a whole.
     ///
     /// # Errors
-    /// [`Error::NoMemory`](crate::Error::NoMemory), else what the store says.
-    pub fn get(&self, _id: MemoryId) -> Result<Memory> {
-        todo!()
+    /// [`Error::NoMemory`], else what the store says.
+    pub fn get(&self, id: MemoryId) -> Result<Memory> {
+        self.look_around(true)?;
+        let history = self.store.history()?;
+        let version = history.memory(id)?.filter(|version| version.operation != Operation::Deleted);
+        let memory = version.and_then(|version| self.whole(&version).transpose()).transpose()?;
+        memory.ok_or(Error::NoMemory { id })
     }
+
+    fn whole(&self, version: &Version) -> Result<Option<Memory>> {
+        let Some(path) = &version.path else { return Ok(None) };
+        let Found::File(bytes) = self.store.read(path)? else { return Ok(None) };
+        let Ok(text) = std::str::from_utf8(&bytes) else { return Ok(None) };
+        let record = Record::read(text, path, Times::of(version), &self.store.settings().entries.categories);
+        let content = record.content(text).to_owned();
+        let lines = (record.body_line, record.body_line + content.lines().count().saturating_sub(1));
+        Ok(Some(memory(version.memory_id, path.clone(), record, content, lines)))
+    }
+
+    /// What meets the filters, by the largest of what `order` gives (a score, then a time); without that it is left out.
+    fn ordered(&self, ask: &Ask, order: impl Fn(&Seen, i64) -> Option<(f32, i64)>) -> Result<Retrieved> {
+        self.found(ask, |found| {
+            let now = found.filter.now;
+            let mut seen = Vec::new();
+            found
+                .catalog
+                .each(&found.filter, &mut |one| seen.extend(order(&one, now).map(|by| (by, one.memory))))?;
+            seen.sort_by(|((a, at), x), ((b, bt), y)| b.total_cmp(a).then(bt.cmp(at)).then(y.cmp(x)));
+            let mut memories = Vec::new();
+            for ((score, _), row) in seen {
+                if memories.len() >= ask.limit {
+                    break;
+                }
+                let Some(text) = found.text(row)? else { continue };
+                let content = text.record.content(&text.text).to_owned();
+                let first = text.record.body_line;
+                let lines = (first, first + content.lines().count().saturating_sub(1));
+                let mut memory = memory(text.id, text.path, text.record, content, lines);
+                memory.score = (score / 5.0).clamp(0.0, 1.0);
+                memories.push(memory);
+            }
+            Ok(Retrieved { memories })
+        })
+    }
+
+    /// Does something with what is known now, or was at the moment that is asked about.
+    fn found(&self, ask: &Ask, work: impl FnOnce(&mut Finder<'_>) -> Result<Retrieved>) -> Result<Retrieved> {
+        if let Some(moment) = ask.as_of {
+            let (mut catalog, history, contents) = past::catalog(&self.store, moment)?;
+            let now = moment.min(self.store.now());
+            let filter = self.filter(ask, &history, now)?;
+            let past = Some(contents);
+            return work(&mut Finder {
+                recall: self,
+                catalog: &mut catalog,
+                history,
+                filter,
+                past,
+                read: HashMap::new(),
+            });
+        }
+        self.look_around(ask.scan)?;
+        let mut catalog = lock(&self.catalog);
+        let history = catalog.catch_up(&self.store)?;
+        let filter = self.filter(ask, &history, self.store.now())?;
+        work(&mut Finder {
+            recall: self,
+            catalog: &mut catalog,
+            history,
+            filter,
+            past: None,
+            read: HashMap::new(),
+        })
+    }
+
+    fn filter(&self, ask: &Ask, history: &History, now: DateTime<Utc>) -> Result<Filter> {
+        let memories = match &ask.path_prefix {
+            Some(path) if !path.is_root() => {
+                let mut rows = HashSet::new();
+                history.live_below(path, &mut |row| {
+                    rows.insert(row);
+                    Ok(())
+                })?;
+                Some(Arc::new(rows))
+            }
+            _ => None,
+        };
+        Ok(Filter {
+            categories: ask.categories.clone(),
+            tags: ask.tags.clone(),
+            key: ask.key.clone(),
+            fold: None,
+            min_importance: ask.min_importance,
+            now: now.timestamp(),
+            since: ask.since.map(|since| since.timestamp()),
+            entries_only: false,
+            memories,
+        })
+    }
+
+    /// Takes in what others did to the files; where that cannot be written down, what is known is used.
+    pub(super) fn look_around(&self, scan: bool) -> Result<()> {
+        if !scan {
+            return Ok(());
+        }
+        match self.store.absorb(&MemoryPath::from_normal("")) {
+            Ok(_) | Err(Error::Write { .. } | Error::Busy { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    #[allow(clippy::cast_possible_truncation, reason = "0 to 1")]
+    fn min_score(&self) -> f32 {
+        self.store.settings().search.min_score.map_or(MIN_SCORE, |least| least as f32)
+    }
+
+    pub(super) fn half_life_days(&self) -> f32 {
+        self.store.settings().entries.half_life.as_secs_f32() / 86_400.0
+    }
+}
+
+/// One question being answered.
+struct Finder<'a> {
+    recall: &'a Recall,
+    catalog: &'a mut super::Catalog,
+    history: History,
+    filter: Filter,
+    /// Versions and contents by the rows of their memories, where the past is asked about.
+    past: Option<HashMap<i64, (Version, Bytes)>>,
+    read: HashMap<i64, Option<Text>>,
+}
+
+/// A file that holds an answer.
+#[derive(Clone)]
+struct Text {
+    id: MemoryId,
+    path: MemoryPath,
+    text: String,
+    record: Record,
+}
+
+impl Finder<'_> {
+    fn ranked(&mut self, ask: &Ask) -> Result<Vec<Scored>> {
+        let candidates = CANDIDATES.max(ask.limit.saturating_mul(CANDIDATES_PER_ANSWER));
+        let query = Query {
+            text: &ask.query,
+            filter: &self.filter,
+            candidates,
+            lexical: ask.lexical,
+            semantic: ask.semantic,
+        };
+        let hits = self.catalog.search(&query)?;
+        Ok(rank::rank(hits, self.filter.now, self.recall.half_life_days()))
+    }
+
+    /// The passages of the best, an entry only once.
+    fn answers(&mut self, scored: impl Iterator<Item = Scored>, limit: usize) -> Result<Retrieved> {
+        let mut memories: Vec<Memory> = Vec::new();
+        let (mut entries, mut rows) = (HashSet::new(), Vec::new());
+        for one in scored {
+            if memories.len() >= limit {
+                break;
+            }
+            if one.hit.is_entry && !entries.insert(one.hit.memory) {
+                continue;
+            }
+            let Some(text) = self.text(one.hit.memory)? else { continue };
+            let spans = text.record.passages(&text.text);
+            let Some(span) = spans.get(one.hit.ordinal as usize) else { continue };
+            let content = text.text[span.start..span.end].to_owned();
+            let mut memory = memory(text.id, text.path, text.record, content, (span.first, span.last));
+            memory.score = one.score;
+            memory.terms = Terms {
+                lexical: one.lexical,
+                semantic: one.semantic,
+                relevance: one.relevance,
+                neighbours: one.neighbours,
+                importance: one.importance,
+            };
+            memories.push(memory);
+            rows.push(one.hit.memory);
+        }
+        self.recall.note_accessed(&rows, self.filter.now);
+        Ok(Retrieved { memories })
+    }
+
+    /// The file of a memory, read once; `None` where it is gone, or has expired by now.
+    fn text(&mut self, row: i64) -> Result<Option<Text>> {
+        if let Some(text) = self.read.get(&row) {
+            return Ok(text.clone());
+        }
+        let text = self.open(row)?;
+        self.read.insert(row, text.clone());
+        Ok(text)
+    }
+
+    fn open(&self, row: i64) -> Result<Option<Text>> {
+        let (version, bytes) = match &self.past {
+            Some(past) => match past.get(&row) {
+                Some((version, bytes)) => (version.clone(), Arc::clone(bytes)),
+                None => return Ok(None),
+            },
+            None => {
+                let Some(version) = self.history.of_row(row)? else { return Ok(None) };
+                let Some(path) = version.path.as_ref().filter(|_| version.operation != Operation::Deleted)
+                else {
+                    return Ok(None);
+                };
+                match self.recall.store.read(path)? {
+                    Found::File(bytes) => (version, bytes),
+                    Found::Not(_) => return Ok(None),
+                }
+            }
+        };
+        let (Some(path), Ok(text)) = (&version.path, std::str::from_utf8(&bytes)) else { return Ok(None) };
+        let categories = &self.recall.store.settings().entries.categories;
+        let record = Record::read(text, path, Times::of(&version), categories);
+        let now = DateTime::from_timestamp(self.filter.now, 0).unwrap_or_default();
+        if record.is_expired(now) {
+            return Ok(None);
+        }
+        Ok(Some(Text { id: version.memory_id, path: path.clone(), text: text.to_owned(), record }))
+    }
+}
+
+fn memory(id: MemoryId, path: MemoryPath, record: Record, content: String, lines: (usize, usize)) -> Memory {
+    Memory {
+        id,
+        content,
+        category: record.category,
+        tags: record.tags,
+        importance: record.importance,
+        score: 0.0,
+        created_at: record.created,
+        updated_at: record.updated,
+        expires_at: record.expires,
+        key: record.key,
+        pinned: record.pinned,
+        path,
+        lines,
+        terms: Terms::default(),
+    }
+}
+
+/// The rows that a search would look at, for prune and prefetch.
+pub(super) fn all_entries(now: DateTime<Utc>) -> Filter {
+    Filter { entries_only: true, min_importance: 1, now: now.timestamp(), ..Filter::default() }
 }

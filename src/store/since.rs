@@ -138,6 +138,22 @@ impl Snapshot<'_> {
         Ok(reach)
     }
 
+    /// The memory that is at this very path, earlier changes of the batch included; `None` where there is none that the
+    /// history knows, or it is not yet known which.
+    pub(crate) fn memory_at(&mut self, path: &MemoryPath) -> Result<Option<MemoryId>> {
+        if let Some(slot) = self.slots.files().find(|slot| slot.path == *path) {
+            match slot.whose {
+                Whose::Begun(memory) => return Ok(Some(memory)),
+                Whose::Head => {}
+                Whose::Unknown => {
+                    self.must_wait();
+                    return Ok(None);
+                }
+            }
+        }
+        Ok(self.journal.history().head(path)?.map(|head| head.memory_id))
+    }
+
     /// The memories that earlier changes of the batch write and end; `None` where it is not known of
     /// all of them which they are.
     fn pending_memories(&self) -> Result<Option<Vec<PendingMemory>>> {

@@ -28,6 +28,7 @@ mod export;
 mod forget;
 mod history;
 mod invariants;
+mod notice;
 mod outside;
 mod plan;
 mod power;

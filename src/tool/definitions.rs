@@ -76,7 +76,7 @@ impl Definitions {
         Self {
             dialect,
             #[cfg(feature = "search")]
-            categories: super::known_categories(&crate::store::Settings::default()),
+            categories: crate::recall::categories(&crate::store::Settings::default()),
         }
     }
 
@@ -84,7 +84,7 @@ impl Definitions {
     #[cfg(feature = "search")]
     #[must_use]
     pub fn for_store(self, settings: &crate::store::Settings) -> Self {
-        Self { categories: super::known_categories(settings), ..self }
+        Self { categories: crate::recall::categories(settings), ..self }
     }
 
     /// The list of tools, to paste into a request.

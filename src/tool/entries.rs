@@ -16,7 +16,6 @@ mod read;
 mod words;
 
 pub(crate) use answer::{MemoryShown, StoredShown};
-pub(crate) use read::known_categories;
 pub(super) use words::store_says;
 
 use fields::Fields;
@@ -44,10 +43,9 @@ pub(super) fn prepare(tool: Tool, input: &Value, settings: &Settings) -> Result<
 /// Does it; the answer is the text of the result.
 pub(super) fn perform(recall: &Recall, request: &Request) -> Result<String, String> {
     let done = match request {
-        Request::Store(new) => recall.store((**new).clone()).map(|stored| {
-            let warned = recall.store_handle().take_warned();
-            answer::text(&StoredShown::new(&stored, &warned))
-        }),
+        Request::Store(new) => {
+            recall.store((**new).clone()).map(|stored| answer::text(&StoredShown::new(&stored)))
+        }
         Request::Retrieve(ask) => recall.retrieve(ask).map(|found| answer::retrieved(&found.memories)),
         Request::Delete { id, reason } => recall.delete(*id, reason).map(|_| answer::DELETED.to_owned()),
     };

@@ -20,7 +20,7 @@ pub(super) use fields::as_integer;
 pub(super) use view::view;
 
 use call::Change;
-use change::decision;
+use change::{Told, decision};
 
 /// What the model gets to see, or why it does not.
 pub(super) type Answer = Result<Content, String>;
@@ -41,15 +41,19 @@ pub(super) fn change_all<'a>(store: &Store, changes: impl Iterator<Item = &'a Ar
 /// As many are told in one answer; the rest is counted.
 const MOST_WARNINGS: usize = 10;
 
-fn answer(store: &Store, change: &Change, made: Result<(String, Vec<Warned>), change::Refusal>) -> Answer {
-    let told = |(mut text, warned): (String, Vec<Warned>)| {
+fn answer(store: &Store, change: &Change, made: Result<(Told, Vec<Warned>), change::Refusal>) -> Answer {
+    let told = |(told, warned): (Told, Vec<Warned>)| {
+        let Told { answer: mut text, mut broke } = told;
         if warned.iter().any(|warned| warned.warning.is_redacted) {
-            text = store.settings().guard.mask(&text).into_owned();
+            let guard = &store.settings().guard;
+            text = guard.mask(&text).into_owned();
+            broke = broke.map(|broke| guard.mask(&broke).into_owned());
         }
         text.extend(warned.iter().take(MOST_WARNINGS).map(|warned| words::warning(&warned.warning)));
         if let more @ 1.. = warned.len().saturating_sub(MOST_WARNINGS) {
             text.push_str(&words::more_warnings(more));
         }
+        text.extend(broke);
         Content::Text(text)
     };
     made.map(told).map_err(|refusal| match refusal {

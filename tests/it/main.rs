@@ -7,6 +7,7 @@ mod cli;
 mod concurrency;
 mod edit;
 mod floors;
+mod front_matter;
 #[cfg(feature = "cli")]
 mod hostile;
 mod import;

@@ -61,9 +61,10 @@ pub(in crate::cli) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
         pinned: args.pinned,
     })?;
     if args.common.json {
-        _ = out.json(&StoredShown::new(&stored, &opened.store.take_warned()));
+        _ = out.json(&StoredShown::new(&stored));
     } else {
         tell(&stored, out);
+        opened.tell_warned(&stored.warned);
     }
     opened.warn();
     Ok(0)

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::os::fd::AsFd as _;
 
-use crate::disk::{Go, OpenFile, Visit, What, survey};
+use crate::disk::{Go, OpenFile, Stamp, Visit, What, survey};
 use crate::error::{Error, Result, Trouble};
 use crate::hash::Hash;
 use crate::journal::{Head, History};
@@ -80,12 +80,40 @@ pub(in crate::store) fn look_around(
     if core.base.sandbox.root()?.is_none() {
         return Ok(Survey::default());
     }
-    let mut surveyor = Surveyor { core, history, seen: HashSet::new(), found: Survey::default(), progress };
+    let (seen, found) = (HashSet::new(), Survey::default());
+    let mut surveyor = Surveyor { core, history, seen, found, progress, same: &mut |_, _| () };
     if !scope.segments().any(|name| is_passed_over(name.as_bytes())) {
         surveyor.walk(scope)?;
     }
     surveyor.look_for_the_rest(scope)?;
     surveyor.look_elsewhere(scope)?;
+    Ok(surveyor.found)
+}
+
+/// Compares these paths with the memories that live there, and tells `same` of each file that is as its memory was last,
+/// with the stamp that it had before it was read.
+pub(in crate::store) fn compare_each(
+    core: &Core,
+    history: Option<History<'_>>,
+    paths: impl IntoIterator<Item = MemoryPath>,
+    same: &mut dyn FnMut(&MemoryPath, &Stamp),
+) -> Result<Survey> {
+    let (seen, found) = (HashSet::new(), Survey::default());
+    let mut surveyor = Surveyor { core, history, seen, found, progress: &mut |_| (), same };
+    for path in paths {
+        match core.base.sandbox.open_file(&path) {
+            Ok(Ok(open)) => {
+                let head = surveyor.live(&path)?;
+                surveyor.compare(path, head, &open)?;
+            }
+            Ok(Err(_)) => {
+                if let Some(head) = surveyor.live(&path)? {
+                    surveyor.found.gone.push(Gone::of(head));
+                }
+            }
+            Err(error) => surveyor.pass_over(&path, error)?,
+        }
+    }
     Ok(surveyor.found)
 }
 
@@ -96,6 +124,14 @@ struct Surveyor<'a, 'p> {
     seen: HashSet<i64>,
     found: Survey,
     progress: &'p mut dyn FnMut(u64),
+    /// Is told of the files that are as their memories were last.
+    same: &'p mut dyn FnMut(&MemoryPath, &Stamp),
+}
+
+impl Gone {
+    fn of(Head { memory, path, hash, size, .. }: Head) -> Self {
+        Self { memory, path: MemoryPath::from_normal(path), hash, size }
+    }
 }
 
 impl Surveyor<'_, '_> {
@@ -165,7 +201,7 @@ impl Surveyor<'_, '_> {
             Err(error) => return self.pass_over(&path, error),
         };
         match head {
-            Some(head) if head.hash == hash && head.size == size => {}
+            Some(head) if head.hash == hash && head.size == size => (self.same)(&path, &open.stamp),
             Some(_) => self.found.edited.push(path),
             None => self.found.added.push(Added { path, hash, size }),
         }
@@ -190,10 +226,7 @@ impl Surveyor<'_, '_> {
             let path = MemoryPath::from_normal(head.path.as_str());
             match self.core.base.sandbox.open_file(&path) {
                 Ok(Ok(open)) => self.compare(path, Some(head), &open)?,
-                Ok(Err(_)) => {
-                    let Head { memory, hash, size, .. } = head;
-                    self.found.gone.push(Gone { memory, path, hash, size });
-                }
+                Ok(Err(_)) => self.found.gone.push(Gone::of(head)),
                 Err(error) => self.pass_over(&path, error)?,
             }
         }
@@ -215,10 +248,9 @@ impl Surveyor<'_, '_> {
             }
             Ok(())
         })?;
-        for Head { memory, path, hash, size, .. } in alike {
-            let path = MemoryPath::from_normal(path);
-            if matches!(self.core.base.sandbox.open_file(&path), Ok(Err(_))) {
-                self.found.lost.push(Gone { memory, path, hash, size });
+        for lost in alike.into_iter().map(Gone::of) {
+            if matches!(self.core.base.sandbox.open_file(&lost.path), Ok(Err(_))) {
+                self.found.lost.push(lost);
             }
         }
         Ok(())

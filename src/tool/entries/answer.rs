@@ -74,7 +74,7 @@ struct TermsShown {
 }
 
 impl<'a> StoredShown<'a> {
-    pub(crate) fn new(stored: &'a Stored, warned: &[Warned]) -> Self {
+    pub(crate) fn new(stored: &'a Stored) -> Self {
         Self {
             success: true,
             memory_id: stored.memory_id.to_string(),
@@ -82,7 +82,7 @@ impl<'a> StoredShown<'a> {
             superseded: stored.superseded.iter().map(ToString::to_string).collect(),
             duplicate_of: stored.duplicate_of.map(|id| id.to_string()),
             similar: stored.similar.iter().map(SimilarShown::new).collect(),
-            warning: warning(warned),
+            warning: warning(&stored.warned),
         }
     }
 }
@@ -294,14 +294,14 @@ mod tests {
         let mut stored =
             Stored { memory_id: id, path, superseded: Vec::new(), duplicate_of: None, similar: Vec::new() };
         assert_eq!(
-            text(&StoredShown::new(&stored, &[])),
+            text(&StoredShown::new(&stored)),
             format!(r#"{{"success":true,"memory_id":"{ID}","path":"/memories/decision_log/a.md"}}"#)
         );
         stored.superseded.push(other);
         stored.duplicate_of = Some(id);
         let content = "y".repeat(300);
         stored.similar.push(Similar { id: other, content, score: 0.912_34, differs: vec!["number", "name"] });
-        let told: Value = serde_json::from_str(&text(&StoredShown::new(&stored, &[]))).unwrap();
+        let told: Value = serde_json::from_str(&text(&StoredShown::new(&stored))).unwrap();
         assert_eq!(
             told,
             json!({

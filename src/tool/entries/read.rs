@@ -4,18 +4,9 @@ use super::fields::{Fields, wrong_text};
 use crate::entry;
 use crate::error::{Error, Result};
 use crate::id::MemoryId;
-use crate::recall::{Ask, NewEntry};
+use crate::recall::{self, Ask, NewEntry};
 use crate::store::Settings;
 
-/// The categories that every store knows.
-const CATEGORIES: [&str; 6] = [
-    "user_preference",
-    "project_context",
-    "factual_knowledge",
-    "decision_log",
-    "relationship",
-    "task_progress",
-];
 /// Answers that one call can have.
 const MOST_ANSWERS: usize = 100;
 /// As many tags are asked for at most.
@@ -23,12 +14,6 @@ const MOST_TAGS: usize = 32;
 /// Characters of a question, and of a reason.
 const LONGEST_QUERY: usize = 10_000;
 const LONGEST_REASON: usize = 2000;
-
-/// The categories that a store with these settings knows.
-pub(crate) fn known_categories(settings: &Settings) -> Vec<String> {
-    let more = settings.entries.categories.iter().filter(|name| !CATEGORIES.contains(&name.as_str()));
-    CATEGORIES.iter().map(|&name| name.to_owned()).chain(more.cloned()).collect()
-}
 
 /// `{content, category, importance, tags?, expires_at?, key?}`.
 pub(super) fn store(fields: Fields<'_>) -> Result<NewEntry> {
@@ -45,7 +30,7 @@ pub(super) fn store(fields: Fields<'_>) -> Result<NewEntry> {
 pub(super) fn retrieve(fields: Fields<'_>, settings: &Settings) -> Result<Ask> {
     let query = within("query", fields.text("query")?, LONGEST_QUERY)?.to_owned();
     let categories = fields.texts("categories")?;
-    let known = known_categories(settings);
+    let known = recall::categories(settings);
     if let Some(unknown) = categories.iter().find(|name| !known.contains(name)) {
         return Err(wrong_text("categories", unknown, format!("must each be one of {}", known.join(", "))));
     }

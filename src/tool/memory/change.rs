@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::entry;
 use crate::error::{Error, Result};
 use crate::guard::Guard;
 use crate::store::{Create, Edit, Found, Look, Settings, Snapshot};
@@ -32,8 +33,22 @@ impl From<String> for Refusal {
     }
 }
 
+/// What the model is told once a change is made.
+#[derive(Debug)]
+pub(super) struct Told {
+    pub(super) answer: String,
+    /// That the change broke the front matter of a file: the last line of the answer.
+    pub(super) broke: Option<String>,
+}
+
+impl From<String> for Told {
+    fn from(answer: String) -> Self {
+        Self { answer, broke: None }
+    }
+}
+
 /// The edits of a change, and what the model is told once they are made.
-type Decided = Result<(Vec<Edit>, String), Refusal>;
+type Decided = Result<(Vec<Edit>, Told), Refusal>;
 
 /// What the store is to run inside the lock.
 pub(super) fn decision(
@@ -51,10 +66,15 @@ pub(super) fn decision(
 }
 
 fn create_file(snapshot: &mut Snapshot<'_>, at: &Named, bytes: &Bytes, create: Create) -> Decided {
+    let mut broke = None;
     match snapshot.look(&at.path)? {
         Look::Missing if !at.path.is_root() => {}
         Look::File { .. } if create == Create::Overwrite => {
-            snapshot.read(&at.path)?; // what is replaced must be known
+            // What is replaced must be known.
+            if let Found::File(before) = snapshot.read(&at.path)? {
+                let texts = str::from_utf8(&before).ok().zip(str::from_utf8(bytes).ok());
+                broke = texts.and_then(|(before, after)| broken(at, before, after));
+            }
         }
         look @ (Look::Link | Look::BelowLink | Look::BelowFile(_)) => {
             return Err(words::no_place(Command::Create, &look, &at.text).into());
@@ -62,7 +82,7 @@ fn create_file(snapshot: &mut Snapshot<'_>, at: &Named, bytes: &Bytes, create: C
         _ => return Err(words::exists(Command::Create, &at.text).into()),
     }
     let edit = Edit::Write { path: at.path.clone(), bytes: Arc::clone(bytes) };
-    Ok((vec![edit], words::created(&at.text)))
+    Ok((vec![edit], Told { answer: words::created(&at.text), broke }))
 }
 
 fn str_replace(snapshot: &mut Snapshot<'_>, at: &Named, old: &str, new: &str, guard: &Guard) -> Decided {
@@ -97,7 +117,19 @@ fn edit(
     };
     let content = str::from_utf8(&bytes).map_err(|_| words::not_utf8(&at.text))?;
     let (edited, answer) = work(content)?;
-    Ok((vec![Edit::Write { path: at.path.clone(), bytes: Arc::new(edited.into_bytes()) }], answer))
+    let broke = broken(at, content, &edited);
+    Ok((
+        vec![Edit::Write { path: at.path.clone(), bytes: Arc::new(edited.into_bytes()) }],
+        Told { answer, broke },
+    ))
+}
+
+/// What is said where a change makes a plain note of an entry.
+fn broken(at: &Named, before: &str, after: &str) -> Option<String> {
+    if !entry::is_markdown(at.path.as_str()) {
+        return None;
+    }
+    entry::broke(before, after).map(|broken| words::broken_front_matter(&at.text, &broken))
 }
 
 fn delete(snapshot: &mut Snapshot<'_>, at: &Named) -> Decided {
@@ -106,7 +138,7 @@ fn delete(snapshot: &mut Snapshot<'_>, at: &Named) -> Decided {
             Err(words::no_file(Command::Delete, &look, &at.text).into())
         }
         Look::Link | Look::Special | Look::Directory | Look::File { .. } => {
-            Ok((vec![Edit::Remove { path: at.path.clone() }], words::deleted(&at.text)))
+            Ok((vec![Edit::Remove { path: at.path.clone() }], words::deleted(&at.text).into()))
         }
     }
 }
@@ -131,5 +163,5 @@ fn rename(snapshot: &mut Snapshot<'_>, from: &Named, to: &Named) -> Decided {
         look => return Err(words::no_file(Command::Rename, &look, &from.text).into()),
     }
     let edit = Edit::Rename { from: from.path.clone(), to: to.path.clone() };
-    Ok((vec![edit], words::renamed(&from.text, &to.text)))
+    Ok((vec![edit], words::renamed(&from.text, &to.text).into()))
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use crate::entry::Broken;
 use crate::error::{Error, Trouble};
 use crate::guard::Warning;
 use crate::path::{MemoryPath, PathError};
@@ -196,6 +197,14 @@ fn secret(line: Option<usize>, rule: &str) -> String {
 /// The last line of the answer to a change in which something looks like a secret.
 pub(super) fn warning(warning: &Warning) -> String {
     format!("\nWarning: {warning}")
+}
+
+/// The last line of the answer to a change that makes a plain note of an entry.
+pub(super) fn broken_front_matter(path: &str, broken: &Broken) -> String {
+    let Broken { line, why } = broken;
+    format!(
+        "\nWarning: the front matter of {path} no longer parses (line {line}: {why}); it is a plain note now"
+    )
 }
 
 /// What stands for the warnings that are too many for an answer.

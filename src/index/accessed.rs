@@ -1,0 +1,104 @@
+//! When memories were last retrieved: a file of records that is appended to, beside the index and as derived as it.
+//!
+//! A record is the row of a memory and seconds since 1970, 8 bytes each, little-endian; the first one has row 0 and says since
+//! when it is written. Half a record at the end is left out.
+
+use std::collections::HashMap;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+const RECORD: usize = 16;
+/// A longer file is written anew with the last time of each memory.
+const LONG: u64 = 4 << 20;
+
+/// The record of what was retrieved when.
+#[derive(Debug)]
+pub(crate) struct Accessed {
+    path: PathBuf,
+}
+
+/// What it says.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Times {
+    /// Since when it is written; `None`: it is not.
+    pub(crate) since: Option<i64>,
+    /// The last time, by row.
+    pub(crate) last: HashMap<i64, i64>,
+}
+
+impl Accessed {
+    pub(crate) fn within(directory: &Path) -> Self {
+        Self { path: directory.join("accessed") }
+    }
+
+    /// Takes note that these memories were retrieved. What cannot be written is not noted.
+    pub(crate) fn note(&self, rows: &[i64], now: i64) {
+        let size = fs::metadata(&self.path).map_or(0, |file| file.len());
+        let mut bytes = Vec::with_capacity((rows.len() + 1) * RECORD);
+        // A record that was cut off is closed, so that those after it can be read.
+        bytes.resize((RECORD - size as usize % RECORD) % RECORD, 0);
+        if size == 0 {
+            push(&mut bytes, 0, now);
+        }
+        rows.iter().for_each(|&row| push(&mut bytes, row, now));
+        let file = OpenOptions::new().create(true).append(true).open(&self.path);
+        let _ = file.and_then(|mut file| file.write_all(&bytes));
+        if size > LONG {
+            self.shorten();
+        }
+    }
+
+    /// Reads it; what cannot be read says nothing.
+    pub(crate) fn times(&self) -> Times {
+        let mut times = Times::default();
+        for record in fs::read(&self.path).unwrap_or_default().chunks_exact(RECORD) {
+            let number = |at: usize| i64::from_le_bytes(std::array::from_fn(|n| record[at + n]));
+            let (row, at) = (number(0), number(8));
+            if row == 0 {
+                times.since = times.since.or(Some(at));
+            } else {
+                let last = times.last.entry(row).or_insert(at);
+                *last = at.max(*last);
+            }
+        }
+        times
+    }
+
+    fn shorten(&self) {
+        let times = self.times();
+        let mut bytes = Vec::new();
+        push(&mut bytes, 0, times.since.unwrap_or_default());
+        times.last.iter().for_each(|(&row, &at)| push(&mut bytes, row, at));
+        let new = self.path.with_extension("new");
+        let _ = fs::write(&new, bytes).and_then(|()| fs::rename(&new, &self.path));
+    }
+}
+
+fn push(bytes: &mut Vec<u8>, row: i64, at: i64) {
+    bytes.extend_from_slice(&row.to_le_bytes());
+    bytes.extend_from_slice(&at.to_le_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_time_counts_and_half_a_record_does_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let accessed = Accessed::within(dir.path());
+        assert_eq!(accessed.times(), Times::default());
+        accessed.note(&[7, 8], 100);
+        accessed.note(&[7], 200);
+        let whole = fs::read(&accessed.path).unwrap();
+        fs::write(&accessed.path, &whole[..whole.len() - 3]).unwrap();
+        let times = accessed.times();
+        assert_eq!((times.since, times.last), (Some(100), [(7, 100), (8, 100)].into()));
+        accessed.note(&[9], 300);
+        accessed.shorten();
+        let times = accessed.times();
+        assert_eq!(times.since, Some(100));
+        assert_eq!((times.last[&8], times.last[&9]), (100, 300));
+    }
+}

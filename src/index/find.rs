@@ -1,0 +1,211 @@
+//! A query: the best by words and by meaning, of the index and of what changed since.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use super::filter::{admits, admitted};
+use super::lexical::best::Best;
+use super::lexical::statistics::Statistics;
+use super::lexical::{Asked, asked};
+use super::tail::{Known, Passage};
+use super::vectors::Bitmap;
+use super::view::View;
+use super::{Filter, Hit, Hits, Index, IndexError, Query, Seen, Tail};
+
+/// Of a query with more terms the rarest count.
+const TERMS: usize = 64;
+
+/// A passage that may be a hit, before it is known what it is: a row of the index, or a place in the tail.
+const TAIL: u32 = 1 << 31;
+
+pub(super) fn search(index: &Index, tail: &Tail, query: &Query<'_>) -> Result<Hits, IndexError> {
+    let hidden = tail.hidden(index);
+    let view = index.view();
+    let admitted = match view {
+        Some(view) => admitted(view, query.filter, &hidden)?,
+        None => None,
+    };
+    let late: Vec<(&Known, usize)> = tail
+        .docs()
+        .filter(|known| admits(query.filter, known.doc.memory, &known.doc.facts))
+        .flat_map(|known| (0..known.passages.len()).map(move |ordinal| (known, ordinal)))
+        .collect();
+    let late = Late(late);
+
+    let mut ideal = 0.0;
+    let mut by_words = Vec::new();
+    if query.lexical {
+        let (asked, statistics) = terms(view, tail, query.text)?;
+        ideal = asked.iter().map(|asked| statistics.weight(asked).max_score()).sum();
+        by_words = words(view, &late, &asked, &statistics, admitted.as_ref(), query.candidates)?;
+    }
+    let vector = query.semantic.then(|| index.model().embed(query.text));
+    let vector = vector.filter(|vector| vector.iter().any(|value| value.abs() > 0.0));
+    let mut by_meaning = Vec::new();
+    if let Some(vector) = &vector {
+        by_meaning = meaning(view, &late, vector, admitted.as_ref(), query.candidates)?;
+    }
+    let hits = join(view, &late, by_words, by_meaning, vector.as_deref())?;
+    Ok(Hits { hits, ideal })
+}
+
+/// Passages of the tail that a filter admits.
+struct Late<'a>(Vec<(&'a Known, usize)>);
+
+impl<'a> Late<'a> {
+    fn passages(&self) -> impl Iterator<Item = (u32, &'a Passage)> {
+        (TAIL..).zip(self.0.iter().map(|&(known, ordinal)| &known.passages[ordinal]))
+    }
+
+    fn get(&self, place: u32) -> Option<(&'a Known, usize)> {
+        self.0.get(place.checked_sub(TAIL)? as usize).copied()
+    }
+}
+
+/// The terms that count, and how often they occur.
+fn terms(view: Option<&View>, tail: &Tail, text: &str) -> Result<(Vec<Asked>, Statistics), IndexError> {
+    let mut asked = asked(text);
+    let names = asked.iter().map(|asked| asked.term.as_str());
+    let mut statistics = match view {
+        Some(view) => view.lexical.statistics(names)?,
+        None => Statistics::default(),
+    };
+    tail.count(&asked, &mut statistics);
+    if asked.len() > TERMS {
+        asked.sort_by_key(|asked| statistics.found(&asked.term));
+        asked.truncate(TERMS);
+    }
+    Ok((asked, statistics))
+}
+
+fn words(
+    view: Option<&View>,
+    late: &Late<'_>,
+    asked: &[Asked],
+    statistics: &Statistics,
+    admitted: Option<&Bitmap>,
+    limit: usize,
+) -> Result<Vec<(u32, f32)>, IndexError> {
+    let found = match view {
+        Some(view) => view.lexical.search(asked, statistics, admitted, limit)?,
+        None => Vec::new(),
+    };
+    let weights: Vec<_> = asked.iter().map(|asked| (asked, statistics.weight(asked))).collect();
+    let scored = late.passages().map(|(place, passage)| (place, passage.score(&weights)));
+    Ok(best_of(found, scored.filter(|&(_, score)| score > 0.0), limit))
+}
+
+fn meaning(
+    view: Option<&View>,
+    late: &Late<'_>,
+    vector: &[f32],
+    admitted: Option<&Bitmap>,
+    limit: usize,
+) -> Result<Vec<(u32, f32)>, IndexError> {
+    let found = match view {
+        Some(view) => view.vectors.search(vector, limit, admitted)?,
+        None => Vec::new(),
+    };
+    Ok(best_of(found, late.passages().map(|(place, passage)| (place, passage.cosine(vector))), limit))
+}
+
+fn best_of(found: Vec<(u32, f32)>, late: impl Iterator<Item = (u32, f32)>, limit: usize) -> Vec<(u32, f32)> {
+    let mut best = Best::new(limit);
+    for (place, score) in found.into_iter().chain(late) {
+        best.push(place, score);
+    }
+    best.into_vec()
+}
+
+fn join(
+    view: Option<&View>,
+    late: &Late<'_>,
+    by_words: Vec<(u32, f32)>,
+    by_meaning: Vec<(u32, f32)>,
+    vector: Option<&[f32]>,
+) -> Result<Vec<Hit>, IndexError> {
+    let mut scores: HashMap<u32, (f32, f32)> =
+        by_meaning.into_iter().map(|(place, score)| (place, (0.0, score))).collect();
+    for (place, score) in by_words {
+        match scores.entry(place) {
+            Entry::Occupied(mut both) => both.get_mut().0 = score,
+            Entry::Vacant(one) => {
+                let cosine = match (vector, late.get(place), view) {
+                    (None, ..) => 0.0,
+                    (Some(vector), Some((known, ordinal)), _) => known.passages[ordinal].cosine(vector),
+                    (Some(vector), None, Some(view)) => view.vectors.score(vector, place)?,
+                    (Some(_), None, None) => 0.0,
+                };
+                one.insert((score, cosine));
+            }
+        }
+    }
+    let mut hits = Vec::with_capacity(scores.len());
+    for (place, (lexical, semantic)) in scores {
+        if let Some((known, ordinal)) = late.get(place) {
+            let facts = &known.doc.facts;
+            hits.push(Hit {
+                memory: known.doc.memory,
+                ordinal: u32::try_from(ordinal).unwrap_or(u32::MAX),
+                lexical,
+                semantic,
+                importance: facts.importance,
+                pinned: facts.pinned,
+                is_entry: facts.is_entry,
+                updated: facts.updated,
+            });
+        } else if let Some(view) = view {
+            let row = view.rows.get(place as usize);
+            hits.push(Hit {
+                memory: i64::from(row.memory),
+                ordinal: u32::from(row.ordinal),
+                lexical,
+                semantic,
+                importance: row.importance(),
+                pinned: row.is_pinned(),
+                is_entry: row.is_entry(),
+                updated: i64::from(row.updated),
+            });
+        }
+    }
+    Ok(hits)
+}
+
+pub(super) fn each(
+    index: &Index,
+    tail: &Tail,
+    filter: &Filter,
+    each: &mut dyn FnMut(Seen),
+) -> Result<(), IndexError> {
+    let hidden = tail.hidden(index);
+    if let Some(view) = index.view() {
+        let set = admitted(view, filter, &hidden)?.unwrap_or_else(|| view.living());
+        for row in set.rows() {
+            let row = view.rows.get(row);
+            if row.ordinal == 0 {
+                each(Seen {
+                    memory: i64::from(row.memory),
+                    importance: row.importance(),
+                    pinned: row.is_pinned(),
+                    is_entry: row.is_entry(),
+                    updated: i64::from(row.updated),
+                    expires: (row.expires > 0).then_some(i64::from(row.expires)),
+                });
+            }
+        }
+    }
+    for known in tail.docs() {
+        let facts = &known.doc.facts;
+        if !known.passages.is_empty() && admits(filter, known.doc.memory, facts) {
+            each(Seen {
+                memory: known.doc.memory,
+                importance: facts.importance,
+                pinned: facts.pinned,
+                is_entry: facts.is_entry,
+                updated: facts.updated,
+                expires: facts.expires,
+            });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,70 @@
+//! How often words occur, in the index and in what changed since: what BM25 weighs by, the same for both.
+
+use std::collections::HashMap;
+
+use tantivy::Term;
+use tantivy::fieldnorm::FieldNormReader;
+use tantivy::query::{Bm25StatisticsProvider, Bm25Weight};
+use tantivy::schema::Field;
+
+use super::Asked;
+
+/// Counts of documents and words, and in how many documents each asked word occurs.
+#[derive(Debug, Clone, Default)]
+pub(in crate::index) struct Statistics {
+    docs: u64,
+    tokens: u64,
+    found: HashMap<String, u64>,
+}
+
+impl Statistics {
+    pub(in crate::index) fn new(docs: u64, tokens: u64) -> Self {
+        Self { docs, tokens, found: HashMap::new() }
+    }
+
+    /// A term occurs in so many documents more.
+    pub(in crate::index) fn add(&mut self, term: &str, documents: u64) {
+        match self.found.get_mut(term) {
+            Some(found) => *found += documents,
+            None => {
+                self.found.insert(term.to_owned(), documents);
+            }
+        }
+    }
+
+    /// There are so many documents more, with so many words.
+    pub(in crate::index) fn add_documents(&mut self, documents: u64, tokens: u64) {
+        self.docs += documents;
+        self.tokens += tokens;
+    }
+
+    pub(in crate::index) fn found(&self, term: &str) -> u64 {
+        self.found.get(term).copied().unwrap_or(0).min(self.docs)
+    }
+
+    pub(in crate::index) fn weight(&self, asked: &Asked) -> Bm25Weight {
+        #[expect(clippy::cast_precision_loss, reason = "an average length, as tantivy has it")]
+        let average = self.tokens.max(1) as f32 / self.docs.max(1) as f32;
+        Bm25Weight::for_one_term_without_explain(self.found(&asked.term), self.docs, average)
+            .boost_by(asked.weight)
+    }
+}
+
+/// The score of a document that holds a term so often, as tantivy computes it.
+pub(in crate::index) fn score(weight: &Bm25Weight, length: u32, often: u32) -> f32 {
+    weight.score(FieldNormReader::fieldnorm_to_id(length), often)
+}
+
+impl Bm25StatisticsProvider for Statistics {
+    fn total_num_tokens(&self, _field: Field) -> tantivy::Result<u64> {
+        Ok(self.tokens.max(1))
+    }
+
+    fn total_num_docs(&self) -> tantivy::Result<u64> {
+        Ok(self.docs)
+    }
+
+    fn doc_freq(&self, term: &Term) -> tantivy::Result<u64> {
+        Ok(term.value().as_str().map_or(0, |term| self.found(term)))
+    }
+}

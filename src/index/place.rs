@@ -1,0 +1,138 @@
+//! The directory of the index: which generation of it counts, and who may write.
+//!
+//! A generation is a directory with a random name that holds everything of one index; `current` names the one that counts. An
+//! index that is made anew is a new generation, so that others read the old one until the new one is complete.
+#![allow(clippy::disallowed_methods, reason = "derived data in its own directory, not memories")]
+
+use std::collections::hash_map::RandomState;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::hash::{BuildHasher, Hasher};
+use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use crc32fast::hash as crc32;
+
+const LOCK: &str = "lock";
+const CURRENT: &str = "current";
+
+/// The right to write, until it is dropped or the process ends.
+pub(super) struct Lock(#[expect(dead_code, reason = "an open file holds the lock")] File);
+
+/// Takes the lock, making the directory where there is none; `None`: somebody has it.
+pub(super) fn lock(dir: &Path) -> io::Result<Option<Lock>> {
+    fs::create_dir_all(dir)?;
+    let file = OpenOptions::new().create(true).truncate(false).write(true).open(dir.join(LOCK))?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(Lock(file))),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(fault)) => Err(fault),
+    }
+}
+
+/// The name of the generation that counts.
+pub(super) fn current(dir: &Path) -> Option<String> {
+    let name = fs::read_to_string(dir.join(CURRENT)).ok()?;
+    is_generation(&name).then_some(name)
+}
+
+fn is_generation(name: &str) -> bool {
+    name.len() == 16 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// Makes a generation that does not count yet.
+pub(super) fn begin(dir: &Path) -> io::Result<String> {
+    let name = format!("{:016x}", RandomState::new().build_hasher().finish());
+    fs::create_dir(dir.join(&name))?;
+    Ok(name)
+}
+
+/// Makes a generation count.
+pub(super) fn publish(dir: &Path, name: &str) -> io::Result<()> {
+    replace(&dir.join(CURRENT), name.as_bytes())
+}
+
+/// Puts a whole file in the place of another one, for a single writer.
+pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let next = path.with_extension("next");
+    fs::write(&next, bytes)?;
+    fs::rename(next, path)
+}
+
+/// What tells the time since the machine started from the times before; empty where the system does not say.
+pub(super) fn boot() -> String {
+    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    id.trim_end().to_owned()
+}
+
+/// Removes generations that do not count. What cannot be removed is tried again by the next.
+pub(super) fn sweep(dir: &Path) {
+    let current = current(dir);
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else { continue };
+        if is_generation(name) && current.as_deref() != Some(name) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// Opens a file to read on from a byte.
+pub(super) fn read_from(path: &Path, start: u64) -> io::Result<BufReader<File>> {
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::Start(start))?;
+    Ok(BufReader::with_capacity(1 << 16, file))
+}
+
+/// Opens a file to write on after so many bytes; what follows them is cut off.
+pub(super) fn append_at(path: &Path, length: u64) -> io::Result<BufWriter<File>> {
+    let mut file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
+    if file.metadata()?.len() < length {
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "a file of the index is too short"));
+    }
+    file.set_len(length)?;
+    file.seek(SeekFrom::Start(length))?;
+    Ok(BufWriter::with_capacity(1 << 16, file))
+}
+
+/// Writes a whole file and returns its CRC-32.
+pub(super) fn write_whole(path: &Path, words: &[u64]) -> io::Result<u32> {
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let mut file = File::create(path)?;
+    file.write_all(&bytes)?;
+    Ok(crc32(&bytes))
+}
+
+/// Reads a whole file of so many words, whose CRC-32 must be this.
+pub(super) fn read_whole(path: &Path, words: &mut [u64], crc: u32) -> io::Result<()> {
+    let mut bytes = vec![0; words.len() * 8];
+    File::open(path)?.read_exact(&mut bytes)?;
+    if crc32(&bytes) != crc {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "a file of the index is damaged"));
+    }
+    for (word, bytes) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
+        *word = u64::from_le_bytes(*bytes);
+    }
+    Ok(())
+}
+
+/// Removes files of a generation whose names end in a number below this.
+pub(super) fn remove_older(generation: &Path, stem: &str, number: u64) {
+    for entry in fs::read_dir(generation).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let is_older = name
+            .to_str()
+            .and_then(|name| name.strip_prefix(stem))
+            .and_then(|rest| rest.parse::<u64>().ok())
+            .is_some_and(|found| found < number);
+        if is_older {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Where tantivy has its files.
+pub(super) fn texts(generation: &Path) -> io::Result<PathBuf> {
+    let dir = generation.join("tantivy");
+    fs::create_dir_all(&dir)?;
+    Ok(dir)
+}

@@ -1,0 +1,119 @@
+//! What changed since the index was built, in memory: analysed once, when it is put there.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use tantivy::query::Bm25Weight;
+
+use super::lexical::words::{For, analyzer};
+use super::lexical::{Asked, statistics};
+use super::{Doc, Index};
+
+/// What has changed since the index was built.
+#[derive(Debug, Default)]
+pub(crate) struct Tail {
+    docs: HashMap<i64, Known>,
+    /// Rows of the index that its memories hide, in a state of the index.
+    hidden: Vec<u32>,
+    state: Option<State>,
+}
+
+/// Which commit of which index.
+pub(super) type State = (String, u64);
+
+#[derive(Debug)]
+pub(super) struct Known {
+    pub(super) doc: Doc,
+    pub(super) passages: Vec<Passage>,
+}
+
+/// A passage as it is scored.
+#[derive(Debug)]
+pub(super) struct Passage {
+    terms: HashMap<String, u32>,
+    length: u32,
+    pub(super) vector: Vec<f32>,
+}
+
+impl Tail {
+    /// Puts a memory in place of what is known of it.
+    pub(crate) fn put(&mut self, index: &Index, doc: Doc) {
+        let memory = doc.memory;
+        let mut analyzer = analyzer(For::Document);
+        let passages = doc.passages.iter().map(|text| {
+            let mut passage = Passage { terms: HashMap::new(), length: 0, vector: index.model().embed(text) };
+            analyzer.token_stream(text).process(&mut |token| {
+                passage.length += 1;
+                match passage.terms.get_mut(&token.text) {
+                    Some(often) => *often += 1,
+                    None => {
+                        passage.terms.insert(token.text.clone(), 1);
+                    }
+                }
+            });
+            passage
+        });
+        let passages = passages.collect();
+        let is_new = self.docs.insert(memory, Known { doc, passages }).is_none();
+        let state = index.state();
+        if state != self.state {
+            self.hidden = self.hidden_by(index);
+            self.state = state;
+        } else if is_new {
+            self.hidden.extend(index.rows_of(memory));
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.docs.len()
+    }
+
+    pub(crate) fn into_docs(self) -> Vec<Doc> {
+        self.docs.into_values().map(|known| known.doc).collect()
+    }
+
+    /// The rows of the index that do not count, since the tail knows better.
+    pub(super) fn hidden(&self, index: &Index) -> Cow<'_, [u32]> {
+        if index.state() == self.state {
+            Cow::Borrowed(&self.hidden)
+        } else {
+            Cow::Owned(self.hidden_by(index))
+        }
+    }
+
+    fn hidden_by(&self, index: &Index) -> Vec<u32> {
+        index.rows_where(|memory| self.docs.contains_key(&i64::from(memory)))
+    }
+
+    pub(super) fn docs(&self) -> impl Iterator<Item = &Known> {
+        self.docs.values()
+    }
+
+    /// Adds what it holds to the counts that words are weighed by.
+    pub(super) fn count(&self, asked: &[Asked], statistics: &mut statistics::Statistics) {
+        let passages = || self.docs.values().flat_map(|known| &known.passages);
+        statistics.add_documents(
+            passages().count() as u64,
+            passages().map(|passage| u64::from(passage.length)).sum(),
+        );
+        for asked in asked {
+            let found = passages().filter(|passage| passage.terms.contains_key(&asked.term)).count();
+            statistics.add(&asked.term, found as u64);
+        }
+    }
+}
+
+impl Passage {
+    /// BM25; 0 where it holds none of the words.
+    pub(super) fn score(&self, asked: &[(&Asked, Bm25Weight)]) -> f32 {
+        let each = asked.iter().filter_map(|(asked, weight)| {
+            self.terms.get(&asked.term).map(|&often| statistics::score(weight, self.length, often))
+        });
+        each.sum()
+    }
+
+    /// The cosine to a normalised vector.
+    pub(super) fn cosine(&self, vector: &[f32]) -> f32 {
+        self.vector.iter().zip(vector).map(|(one, other)| one * other).sum()
+    }
+}

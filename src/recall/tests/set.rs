@@ -1,0 +1,36 @@
+//! The labelled questions of `fixtures/retrieval`.
+
+use super::*;
+use crate::recall::eval::{self, Figures, Line, Way};
+
+#[test]
+fn the_labelled_questions() {
+    let text = include_str!("../../../fixtures/retrieval/set.jsonl");
+    let set: Vec<Line> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let bench = Bench::new();
+    let now = eval::clock(&set).unwrap();
+    bench.clock.store(now.timestamp(), Ordering::Relaxed);
+    let figures = eval::evaluate(bench.recall.store_handle(), &set).unwrap();
+    for one in &figures {
+        println!(
+            "{:?} {:16} n={:3} r@1 {:.3} r@5 {:.3} r@10 {:.3} mrr {:.3} ndcg {:.3} none {}/{} p50 {:.2} p99 {:.2}",
+            one.way,
+            one.kind.as_deref().unwrap_or("all"),
+            one.questions,
+            one.recall_at_1,
+            one.recall_at_5,
+            one.recall_at_10,
+            one.mrr,
+            one.ndcg,
+            one.rejected,
+            one.unanswerable,
+            one.p50_ms,
+            one.p99_ms,
+        );
+    }
+    let all = |way| figures.iter().find(|one: &&Figures| one.way == way && one.kind.is_none()).unwrap();
+    let hybrid = all(Way::Hybrid);
+    assert!(hybrid.recall_at_10 >= 0.70, "{hybrid:?}");
+    assert!(hybrid.recall_at_10 >= all(Way::Lexical).recall_at_10);
+    assert!(hybrid.mrr >= 0.55, "{hybrid:?}");
+}

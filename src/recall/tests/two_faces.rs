@@ -1,0 +1,124 @@
+//! What the structured tools write the file tool shows, and the other way round.
+
+use super::*;
+
+#[test]
+fn an_entry_is_a_file_as_the_specification_has_it() {
+    let bench = Bench::new();
+    let stored = bench
+        .recall
+        .store(NewEntry {
+            tags: vec!["editor".to_owned(), "theme".to_owned()],
+            importance: 4,
+            key: Some("editor.theme".to_owned()),
+            expires_at: Some(bench.now() + Duration::days(40)),
+            pinned: true,
+            ..entry("The user prefers dark mode in every editor.")
+        })
+        .unwrap();
+    let slug = "the-user-prefers-dark-mode-in-every-editor";
+    assert_eq!(stored.path.to_string(), format!("/memories/user_preference/{slug}.md"));
+    let text = format!(
+        "---\nid: {}\nimportance: 4\ntags: [editor, theme]\ncreated_at: 2026-11-30T00:53:20Z\n\
+         expires_at: 2027-01-09T00:53:20Z\nkey: editor.theme\npinned: true\n---\n\
+         The user prefers dark mode in every editor.\n",
+        stored.memory_id
+    );
+    assert_eq!(bench.text(&stored.path).unwrap(), text);
+    let history = bench.recall.store_handle().history().unwrap();
+    let version = history.head(&stored.path).unwrap().unwrap();
+    assert_eq!(version.memory_id, stored.memory_id, "the journal's identity is the one in the file");
+    let memory = bench.recall.get(stored.memory_id).unwrap();
+    assert_eq!(memory.content, "The user prefers dark mode in every editor.");
+    assert_eq!((memory.importance, memory.pinned), (Some(4), true));
+    assert_eq!(memory.tags, ["editor", "theme"]);
+}
+
+#[test]
+fn what_anybody_writes_is_found_by_the_next_question() {
+    let bench = Bench::new();
+    bench.store("The deploy window is Tuesday morning.");
+    bench.write("/memories/notes/berlin.md", "# Berlin\n\nThe hotel is called Lindenhof.\n");
+    assert!(bench.found("hotel in Berlin")[0].contains("Lindenhof"));
+    let path = bench.dir.path().join("memories/notes/berlin.md");
+    std::fs::write(&path, "# Berlin\n\nThe hotel is called Ostflügel now.\n").unwrap();
+    assert!(bench.found("hotel in Berlin")[0].contains("Ostflügel"), "an editor's change");
+    std::fs::remove_file(&path).unwrap();
+    assert!(bench.found("hotel in Berlin").iter().all(|text| !text.contains("Berlin")), "a deletion");
+    let other = bench.other();
+    other.store(entry("The office plants are watered by Ngozi.")).unwrap();
+    assert!(bench.found("who waters the plants")[0].contains("Ngozi"), "another process");
+}
+
+#[test]
+fn a_file_that_is_moved_to_another_folder_has_changed_its_category() {
+    let bench = Bench::new();
+    let stored = bench.store("The user likes green tea.");
+    let to = MemoryPath::parse("/memories/relationship/tea.md").unwrap();
+    let from = stored.path.clone();
+    let moved = Edit::rename(&from, &to);
+    bench.recall.store_handle().change(move |_| Ok::<_, Error>((vec![moved.clone()], ()))).unwrap();
+    let ask =
+        |category: &str| Ask { query: "tea".into(), categories: vec![category.into()], ..Ask::default() };
+    assert_eq!(bench.asked(&ask("user_preference")), [""; 0]);
+    assert_eq!(bench.asked(&ask("relationship")), ["The user likes green tea."]);
+    assert_eq!(bench.recall.get(stored.memory_id).unwrap().path, to, "and kept its id");
+}
+
+#[test]
+fn broken_front_matter_makes_a_plain_file() {
+    let bench = Bench::new();
+    let stored = bench.store("The user likes green tea.");
+    let text = bench.text(&stored.path).unwrap().replace("importance: 3", "importance: [3");
+    bench.write(&stored.path.to_string(), &text);
+    let memory =
+        &bench.recall.retrieve(&Ask { query: "green tea".into(), ..Ask::default() }).unwrap().memories[0];
+    assert_eq!((memory.category.clone(), memory.importance), (None, None));
+    let refused = bench.recall.delete(stored.memory_id, "stale").unwrap_err();
+    assert!(matches!(refused, Error::PlainFile { .. }), "{refused}");
+}
+
+#[test]
+fn deleting_tells_why_and_can_be_undone() {
+    let bench = Bench::new();
+    let stored = bench.store("The user likes green tea.");
+    assert_eq!(bench.recall.delete(stored.memory_id, "the user said so").unwrap(), stored.path);
+    assert_eq!(bench.found("green tea"), [""; 0]);
+    assert!(matches!(bench.recall.get(stored.memory_id), Err(Error::NoMemory { .. })));
+    assert!(matches!(bench.recall.delete(stored.memory_id, "again"), Err(Error::NoMemory { .. })));
+    let mut reasons = Vec::new();
+    let log = Log { operation: Some(Operation::Deleted), ..Log::default() };
+    let history = bench.recall.store_handle().history().unwrap();
+    history
+        .versions(&log, &mut |version| {
+            reasons.push(version.reason);
+            Ok(std::ops::ControlFlow::Continue(()))
+        })
+        .unwrap();
+    assert_eq!(reasons, [Some("the user said so".to_owned())]);
+}
+
+#[test]
+fn the_past_can_be_asked() {
+    let bench = Bench::new();
+    let new = |content: &str| NewEntry { key: Some("editor".to_owned()), ..entry(content) };
+    let first = bench.recall.store(new("The user writes in Vim.")).unwrap();
+    bench.pass(Duration::days(1));
+    let then = bench.now();
+    bench.pass(Duration::days(1));
+    let second = bench.recall.store(new("The user writes in Helix now.")).unwrap();
+    assert_eq!(second.superseded, [first.memory_id]);
+    assert_eq!(bench.found("which editor does the user write in"), ["The user writes in Helix now."]);
+    let past =
+        Ask { query: "which editor does the user write in".into(), as_of: Some(then), ..Ask::default() };
+    assert_eq!(bench.asked(&past), ["The user writes in Vim."]);
+    let mut reasons = Vec::new();
+    let log = Log { memory: Some(first.memory_id), ..Log::default() };
+    let history = bench.recall.store_handle().history().unwrap();
+    let each = &mut |version: crate::version::Version| {
+        reasons.push(version.reason);
+        Ok(std::ops::ControlFlow::Continue(()))
+    };
+    history.versions(&log, each).unwrap();
+    assert_eq!(reasons[0], Some(format!("superseded by {}", second.memory_id)));
+}
