@@ -16,13 +16,16 @@ pub(in crate::cli) struct Args {
     #[arg(long, value_name = "ID", value_parser = ids::memory)]
     id: MemoryId,
     /// Why, for the history
-    #[arg(long, value_name = "TEXT", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "TEXT")]
     reason: String,
     #[command(flatten)]
     common: Common,
 }
 
 pub(in crate::cli) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
+    if args.reason.trim().is_empty() {
+        return Err(Fault::usage("the reason is empty"));
+    }
     let opened = args.common.open(Missing::Refuse)?;
     let path = recall(&opened).delete(args.id, &args.reason)?.to_string();
     if args.common.json {

@@ -72,7 +72,7 @@ fn say(memory: &Memory, out: &mut Out) -> ControlFlow<()> {
     let id = out.paint(out::ID, memory.id);
     let place = place(memory, memory.lines.0, out);
     out.line(format_args!("{score}  {id}  {place}{}", facts(memory)))?;
-    memory.content.lines().try_for_each(|line| out.line(format_args!("    {}", out.shown(line))))
+    memory.content.lines().try_for_each(|line| out.line(format!("    {}", out.shown(line)).trim_end()))
 }
 
 /// What else is known, each behind two blanks.

@@ -88,7 +88,7 @@ fn tell(stored: &Stored, out: &mut Out) {
         let line = content.lines().next().unwrap_or_default();
         let line = out.shown(&quote(line)).into_owned();
         let differs =
-            if differs.is_empty() { String::new() } else { format!(", another {}", differs.join(", ")) };
+            if differs.is_empty() { String::new() } else { format!(", differs in {}", differs.join(", ")) };
         _ = out.line(format_args!("Similar: {}  {score:.3}{differs}  {line}", out.paint(out::ID, id)));
     }
 }
