@@ -137,7 +137,7 @@ enum Command {
         actor: Option<String>,
         /// Whose file the one-file tool keeps: /memories/NAME.txt [default: agent]
         #[cfg(feature = "search")]
-        #[arg(long, value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+        #[arg(long, value_name = "NAME", value_parser = tool::agent_name)]
         agent: Option<String>,
         /// One call; without it, one call per line is read from standard input
         #[arg(value_name = "JSON", value_parser = clap::builder::NonEmptyStringValueParser::new())]

@@ -21,6 +21,8 @@ pub use definitions::{Definitions, Dialect, definitions, system_paragraph};
 #[cfg(feature = "search")]
 pub(crate) use entries::{MemoryShown, StoredShown};
 pub use lines::{Answered, MessageError, UserMessage};
+#[cfg(all(feature = "search", feature = "cli"))]
+pub(crate) use one_file::agent_name;
 #[cfg(feature = "search")]
 pub use one_file::one_file_text;
 pub use wire::{Block, Content, ImageSource, ToolResult, ToolUse};

@@ -10,6 +10,7 @@ use super::place::Opened;
 use super::when;
 use crate::path;
 use crate::recall::{Ask, Memory, Recall, categories};
+use crate::store::Settings;
 
 pub(super) mod delete;
 pub(super) mod list;
@@ -53,7 +54,7 @@ impl Filters {
     /// What is asked with these filters.
     fn ask(&self, opened: &Opened, query: &str, limit: NonZeroUsize) -> Result<Ask, Fault> {
         for category in &self.category {
-            check_category(opened, category)?;
+            check_category(opened.store.settings(), category)?;
         }
         Ok(Ask {
             query: query.to_owned(),
@@ -77,8 +78,8 @@ fn recall(opened: &Opened) -> Recall {
 }
 
 /// Refuses a category that the store does not know, and names those that it does.
-fn check_category(opened: &Opened, category: &str) -> Result<(), Fault> {
-    let known = categories(opened.store.settings());
+fn check_category(settings: &Settings, category: &str) -> Result<(), Fault> {
+    let known = categories(settings);
     if known.iter().any(|name| name == category) {
         return Ok(());
     }

@@ -206,14 +206,14 @@ impl Opened {
         {
             warning.warn();
         }
-        self.tell_warned(&self.store.take_warned());
+        tell_warned(&self.store.take_warned());
     }
+}
 
-    /// Tells what looks like a secret in what was stored.
-    pub(super) fn tell_warned(&self, warned: &[Warned]) {
-        for Warned { path, warning, .. } in warned {
-            complain(&format!("warning: {path}: {warning}"));
-        }
+/// Tells what looks like a secret in what was stored.
+pub(super) fn tell_warned(warned: &[Warned]) {
+    for Warned { path, warning, .. } in warned {
+        complain(&format!("warning: {path}: {warning}"));
     }
 }
 

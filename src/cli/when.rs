@@ -39,7 +39,7 @@ pub(super) fn moment(text: &str) -> Result<DateTime<Utc>, String> {
 /// Reads a moment that is to come: one, or a span from now on.
 #[cfg(feature = "search")]
 pub(super) fn coming(text: &str) -> Result<DateTime<Utc>, String> {
-    match seconds(text.trim()).map(|seconds| TimeDelta::try_seconds(seconds)) {
+    match seconds(text.trim()).map(TimeDelta::try_seconds) {
         None => moment(text),
         Some(span) => {
             let end = span.and_then(|span| Utc::now().checked_add_signed(span));

@@ -92,14 +92,14 @@ impl Definitions {
     pub fn to_json(&self) -> Value {
         let memory = match self.dialect {
             Dialect::Anthropic => json!({"type": "memory_20250818", "name": Tool::Memory.name()}),
-            other => other.shape(Tool::Memory, DESCRIPTION, schema()),
+            other => other.shape(Tool::Memory, DESCRIPTION, &schema()),
         };
         let mut tools = vec![memory];
         #[cfg(feature = "search")]
         tools.extend(
             entries::all(&self.categories)
                 .into_iter()
-                .map(|(tool, description, schema)| self.dialect.shape(tool, description, schema)),
+                .map(|(tool, description, schema)| self.dialect.shape(tool, description, &schema)),
         );
         tools.into()
     }
@@ -109,12 +109,12 @@ impl Definitions {
     #[must_use]
     pub fn one_file(&self) -> Value {
         let (description, schema) = entries::one_file();
-        json!([self.dialect.shape(Tool::OneFile, description, schema)])
+        json!([self.dialect.shape(Tool::OneFile, description, &schema)])
     }
 }
 
 impl Dialect {
-    fn shape(self, tool: Tool, description: &str, schema: Value) -> Value {
+    fn shape(self, tool: Tool, description: &str, schema: &Value) -> Value {
         let name = tool.name();
         match self {
             Self::Anthropic => json!({"name": name, "description": description, "input_schema": schema}),

@@ -51,6 +51,12 @@ impl Default for Agent {
     }
 }
 
+/// An agent's name as it was given, if it can be a file's.
+#[cfg(feature = "cli")]
+pub(crate) fn agent_name(text: &str) -> Result<String> {
+    Agent::named(text).map(|_| text.to_owned())
+}
+
 /// The text of an agent's file in the one-file dialect, for the system prompt; `No memories yet.` where there is none.
 ///
 /// # Errors

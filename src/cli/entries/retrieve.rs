@@ -83,7 +83,7 @@ fn facts(memory: &Memory) -> String {
     facts.extend(memory.key.as_ref().map(|key| format!("key {}", path::escape(key))));
     facts.extend((!memory.tags.is_empty()).then(|| format!("tags {}", joined(&memory.tags))));
     facts.extend(memory.expires_at.as_ref().map(|end| format!("until {}", when::local(end))));
-    facts.iter().map(|fact| format!("  {fact}")).collect()
+    facts.iter().flat_map(|fact| ["  ", fact]).collect()
 }
 
 fn explain(memory: &Memory, out: &mut Out) -> ControlFlow<()> {

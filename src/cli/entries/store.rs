@@ -4,12 +4,13 @@ use chrono::{DateTime, Utc};
 
 use super::super::fault::Fault;
 use super::super::out::{self, Out};
-use super::super::place::{Common, Missing};
+use super::super::place::{Common, Missing, tell_warned};
 use super::super::{ids, pipe, when};
 use super::{check_category, recall};
 use crate::id::MemoryId;
 use crate::path;
 use crate::recall::{NewEntry, Similar, Stored};
+use crate::store::Settings;
 use crate::text::quote;
 use crate::tool::StoredShown;
 
@@ -48,8 +49,8 @@ pub(in crate::cli) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
         "-" => standard_input()?,
         content => content.to_owned(),
     };
+    check(args, &content)?;
     let opened = args.common.open(Missing::Make)?;
-    check_category(&opened, &args.category)?;
     let stored = recall(&opened).store(NewEntry {
         content,
         category: args.category.clone(),
@@ -64,10 +65,21 @@ pub(in crate::cli) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
         _ = out.json(&StoredShown::new(&stored));
     } else {
         tell(&stored, out);
-        opened.tell_warned(&stored.warned);
+        tell_warned(&stored.warned);
     }
     opened.warn();
     Ok(0)
+}
+
+/// Refuses what is wrong usage before a store is made for it.
+fn check(args: &Args, content: &str) -> Result<(), Fault> {
+    if content.trim().is_empty() {
+        return Err(Fault::usage("the content is empty"));
+    }
+    match args.common.open(Missing::Refuse) {
+        Err(fault) if fault.is_no_store() => check_category(&Settings::default(), &args.category),
+        opened => check_category(opened?.store.settings(), &args.category),
+    }
 }
 
 fn standard_input() -> Result<String, Fault> {

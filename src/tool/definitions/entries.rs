@@ -4,7 +4,7 @@
 
 #![allow(dead_code, reason = "the types are never made: their schemas are")]
 
-use schemars::transform::{RecursiveTransform, Transform, transform_subschemas};
+use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema, generate::SchemaSettings};
 use serde_json::Value;
 

@@ -291,8 +291,14 @@ mod tests {
         let path = MemoryPath::parse("/memories/decision_log/a.md").unwrap();
         let (id, other): (crate::id::MemoryId, crate::id::MemoryId) =
             (ID.parse().unwrap(), "mem_01ARZ3NDEKTSV4RRFFQ69G5FAW".parse().unwrap());
-        let mut stored =
-            Stored { memory_id: id, path, superseded: Vec::new(), duplicate_of: None, similar: Vec::new() };
+        let mut stored = Stored {
+            memory_id: id,
+            path,
+            superseded: Vec::new(),
+            duplicate_of: None,
+            similar: Vec::new(),
+            warned: Vec::new(),
+        };
         assert_eq!(
             text(&StoredShown::new(&stored)),
             format!(r#"{{"success":true,"memory_id":"{ID}","path":"/memories/decision_log/a.md"}}"#)
