@@ -441,8 +441,8 @@ Examples:
 const CALL_ABOUT: &str = "\
 Answer calls of the memory tools, as a model makes them.
 
-A call is a `tool_use` block, or only its input, or a whole assistant message (all its calls are answered, in one user \
-message). With JSON as argument one call is answered, and the exit code is 1 if the answer is an error. Without it, calls \
+A call is a `tool_use` block, or only its input (its fields tell the tool), or a whole assistant message (all its calls are \
+answered, in one user message). With JSON as argument one call is answered, and the exit code is 1 if the answer is an error. Without it, calls \
 are read from standard input, one JSON per line, and each is answered with one line on standard output, at once; a line \
 that cannot be answered gets an error as its answer, and the next one goes on. Blank lines are skipped. The exit code is then 0.
 

@@ -237,15 +237,19 @@ mod tests {
         let dispatcher = Dispatcher::new(Store::open(dir.path()).unwrap());
         let key = format!("{}{}", "AKIA", "Z7VR4QLMN2PXWB5D");
         let long = format!("{}{key}", "x ".repeat(45));
+        let body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\n".repeat(4);
+        let pem = format!("-----BEGIN {0}-----\n{body}-----END {0}-----", "PRIVATE KEY");
         for input in [
             serde_json::json!({"query": "x", "categories": [key]}),
             serde_json::json!({"query": "x", "categories": [long]}),
             serde_json::json!({"query": "x", "limit": key}),
+            serde_json::json!({"query": "x", "categories": [pem]}),
         ] {
             let call = ToolUse { id: String::new(), name: "memory_retrieve".to_owned(), input };
             let result = dispatcher.run(&call);
             let Content::Text(text) = result.content else { panic!("it is text") };
-            assert!(text.contains("[redacted: ") && !text.contains("AKIAZ7"), "{text}");
+            assert!(text.contains("[redacted: "), "{text}");
+            assert!(!text.contains("AKIAZ7") && !text.contains("MIIE"), "{text}");
         }
     }
 }

@@ -94,14 +94,14 @@ impl Definitions {
             Dialect::Anthropic => json!({"type": "memory_20250818", "name": Tool::Memory.name()}),
             other => other.shape(Tool::Memory, DESCRIPTION, &schema()),
         };
-        let mut tools = vec![memory];
+        let tools = std::iter::once(memory);
         #[cfg(feature = "search")]
-        tools.extend(
+        let tools = tools.chain(
             entries::all(&self.categories)
                 .into_iter()
                 .map(|(tool, description, schema)| self.dialect.shape(tool, description, &schema)),
         );
-        tools.into()
+        Value::Array(tools.collect())
     }
 
     /// A list of the one-file tool alone: save and clear, for a model that is given no other memory.

@@ -33,3 +33,45 @@ pub(in crate::tool) fn store_says(error: &Error) -> String {
     let words = memory::words::of_any_change(error);
     words.strip_prefix("Error: ").map_or(words.clone(), str::to_owned)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Trouble;
+    use crate::path::MemoryPath;
+
+    #[test]
+    fn every_error_says_what_to_do() {
+        let path = MemoryPath::parse("/memories/notes.md").unwrap();
+        let id = "mem_01ARZ3NDEKTSV4RRFFQ69G5FAV".parse().unwrap();
+        for (error, words) in [
+            (
+                Error::Field { field: "key", value: "\"\"".to_owned(), rule: "must not be empty".to_owned() },
+                "key: must not be empty; it is \"\"",
+            ),
+            (
+                Error::NoMemory { id },
+                "there is no entry with the id mem_01ARZ3NDEKTSV4RRFFQ69G5FAV (any more); memory_retrieve gives the ids of \
+                 those that are there",
+            ),
+            (
+                Error::PlainFile { path: path.clone() },
+                "/memories/notes.md is a plain file, and memory_delete deletes only entries; take what is outdated out of it \
+                 with the memory tool's `str_replace`",
+            ),
+            // The line would be one of the file, which the model has not seen.
+            (
+                Error::Secret { path: path.clone(), line: Some(7), rule: "a private key" },
+                "not stored: what was to be stored looks like a private key. Remove the secret and try again",
+            ),
+            (Error::Busy { pid: Some(7) }, "The memory directory is busy, try again"),
+            (
+                Error::Write { why: Trouble::NoSpace, doing: "secret".to_owned(), source: None },
+                "The memory directory cannot be written: no space left",
+            ),
+            (Error::ReadOnly { path }, "/memories/notes.md is read-only"),
+        ] {
+            assert_eq!(of(&error), words);
+        }
+    }
+}
