@@ -276,7 +276,7 @@ impl Recall {
         if !scan {
             return Ok(());
         }
-        match self.store.absorb(&MemoryPath::from_normal("")) {
+        match self.store.notice() {
             Ok(_) | Err(Error::Write { .. } | Error::Busy { .. }) => Ok(()),
             Err(error) => Err(error),
         }
