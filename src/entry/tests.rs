@@ -311,6 +311,8 @@ fn what_cannot_be_edited_in_place_is_refused() {
         let refused = edit(&text, &edits).map_err(|broken| broken.line);
         assert!(refused == Err(line), "{text:?}: {:?}", edit(&text, &edits));
     }
+    // Blank lines would become part of the text before them.
+    assert!(edit(&head("a: |+\n  x\nkey: y\n\nz: 1\n"), &[("key", None)]).is_err());
 }
 
 #[test]
@@ -365,7 +367,6 @@ fn tidy_value() -> impl Strategy<Value = String> {
         "\n  - a\n  # c\n  - \"b\"",
         "\n- a\n- b: 1",
         "|\n  # text\n\n  more",
-        "|+\n  more\n",
         ">-\n  a: b",
         "\"a\n  b # c\"  # d",
         "'it''s'",
