@@ -58,6 +58,10 @@ compile_error!(
 #[doc(hidden)]
 pub mod cli;
 mod disk;
+#[cfg_attr(
+    not(feature = "search"),
+    allow(dead_code, unused_imports, reason = "the rest of it is for what makes and retrieves entries")
+)]
 mod entry;
 mod error;
 mod fail;
