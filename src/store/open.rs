@@ -119,7 +119,7 @@ impl Builder {
             warned: Mutex::default(),
         };
         let inner =
-            Inner { core, queue: Queue::default(), engine: Mutex::default(), stamps: Mutex::default() };
+            Inner { core, queue: Queue::default(), engine: Mutex::default(), noticed: Mutex::default() };
         let actor = self.actor.map_name(|name| inner.core.settings.guard.mask(name).into_owned());
         let author = Author { actor, reason: None };
         Ok(Store { inner: Arc::new(inner), author: Arc::new(author) })
