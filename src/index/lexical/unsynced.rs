@@ -6,12 +6,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tantivy::Directory;
-use tantivy::directory::error::{
-    DeleteError, LockError, OpenDirectoryError, OpenReadError, OpenWriteError,
-};
+use tantivy::directory::error::{DeleteError, LockError, OpenDirectoryError, OpenReadError, OpenWriteError};
 use tantivy::directory::{
-    AntiCallToken, DirectoryLock, FileHandle, Lock, MmapDirectory, TerminatingWrite, WatchCallback, WatchHandle,
-    WritePtr,
+    AntiCallToken, DirectoryLock, FileHandle, Lock, MmapDirectory, TerminatingWrite, WatchCallback,
+    WatchHandle, WritePtr,
 };
 
 use super::super::place;
@@ -43,7 +41,7 @@ impl Directory for Unsynced {
     }
 
     fn open_write(&self, path: &Path) -> Result<WritePtr, OpenWriteError> {
-        let file: Box<dyn TerminatingWrite> = Box::new(Flushed(self.files.open_write(path)?));
+        let file: Box<dyn TerminatingWrite + Send + Sync> = Box::new(Flushed(self.files.open_write(path)?));
         Ok(WritePtr::new(file))
     }
 
