@@ -65,7 +65,8 @@ pub(super) fn create(dir: &Path) -> Result<(tantivy::Index, Fields), IndexError>
     let (schema, fields) = schema();
     let settings =
         IndexSettings { docstore_compression: tantivy::store::Compressor::None, ..IndexSettings::default() };
-    let index = tantivy::Index::builder().schema(schema).settings(settings).open_or_create(Unsynced::open(dir)?)?;
+    let index =
+        tantivy::Index::builder().schema(schema).settings(settings).open_or_create(Unsynced::open(dir)?)?;
     index.tokenizers().register(ANALYZER, analyzer(For::Document));
     Ok((index, fields))
 }
