@@ -91,11 +91,13 @@ impl Store {
     /// # Errors
     /// As [`Store::history`].
     pub fn preview_prune_history(&self, keep: &Keep) -> Result<Pruned> {
-        let stale = self.history()?.journal().stale(keep, self.inner.core.now())?;
+        let stale =
+            self.history()?.journal().stale(keep, self.inner.core.now()).map_err(Error::of_reading)?;
         Ok(Pruned::of(&stale, Erasure::Done))
     }
 
-    /// Does something that is no change of files, inside the lock.
+    /// Does something inside the lock that is no change of a caller's. A sync that fails in it closes the handle, as in a
+    /// change.
     pub(super) fn locked<T>(&self, work: impl FnOnce(&mut Session<'_>) -> Result<T>) -> Result<T> {
         let core = &self.inner.core;
         let done = lock(&self.inner.engine)

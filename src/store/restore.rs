@@ -6,8 +6,6 @@ use std::ops::ControlFlow;
 use chrono::{DateTime, Utc};
 
 use super::plan::Plan;
-use super::queue::lock;
-use super::session::{Patience, Session};
 use super::snapshot::Snapshot;
 use super::{Look, Store};
 use crate::error::{Error, Result};
@@ -216,10 +214,8 @@ impl Store {
 
     /// Takes in that all memories are gone, where they are: else they would count as what they were.
     fn mend_root(&self) -> Result<()> {
-        let core = &self.inner.core;
-        if core.base.sandbox.root()?.is_none() {
-            let make = |session: &mut Session<'_>| session.make_root().map(drop);
-            lock(&self.inner.engine).enter(core, Patience::Wait, make)?.transpose()?;
+        if self.inner.core.base.sandbox.root()?.is_none() {
+            self.locked(|session| session.make_root().map(drop))?;
         }
         Ok(())
     }
