@@ -43,9 +43,9 @@ pub struct Progress {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
-    /// What sort of thing, a stable name for programs. Of the history: `chain`, `content`, `database`, `head`, `erasure`; of
-    /// files: `file`, `name`, `size`, `mode`, `link`, `special`, `mount`, `denied`, `hidden`, `secret`; of the machine's room: `mode`,
-    /// `gitignore`, `leftover`, `kept`.
+    /// What sort of thing, a stable name for programs. Of the history: `chain`, `content`, `database`, `head`, `clock`, `erasure`;
+    /// of files: `file`, `name`, `size`, `mode`, `link`, `special`, `mount`, `denied`, `hidden`; of the machine's room: `mode`,
+    /// `gitignore`, `leftover`, `kept`. Of any of them: `secret`, and `unsearched` for what could not be searched for one.
     pub kind: &'static str,
     /// Whether it is wrong, or only worth knowing.
     pub is_wrong: bool,
@@ -196,6 +196,7 @@ impl Store {
             return Ok((None, Verified { head, versions: 0 }));
         };
         let verified = history::look(reader.history(), check, findings, progress)?;
+        history::tell_ahead(reader.history(), (self.inner.core.clock)(), findings)?;
         Ok((Some(reader), verified))
     }
 

@@ -1,9 +1,12 @@
 //! The history's part of a check: the database, the chain, every content, and the end that the chain must have had.
 
+use chrono::{DateTime, Utc};
+
 use super::{Check, Finding, Findings, Progress};
 use crate::error::{Error, Result, Trouble};
 use crate::hash::Hash;
 use crate::journal::{History, Problem};
+use crate::version::rfc3339;
 
 /// What the history came to.
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +41,30 @@ pub(super) fn look(
     }
     Ok(Verified { head: verified.head, versions: verified.versions })
 }
+
+/// Tells of changes whose times `now` has not come to: a clock ran ahead once, or is behind.
+///
+/// # Errors
+/// What the journal says.
+pub(super) fn tell_ahead(history: History<'_>, now: DateTime<Utc>, findings: &mut Findings) -> Result<()> {
+    let from = now.timestamp_micros().saturating_add(AHEAD);
+    let Some((changes, newest)) = history.since_time(from)? else { return Ok(()) };
+    let which = if changes == 1 { "the newest change has a time" } else { "the newest changes have times" };
+    let (newest, now) = (rfc3339(&newest), rfc3339(&now));
+    let problem = format!(
+        "{which} that the clock has not come to ({changes}, up to {newest}; now it is {now}): it ran ahead when they were \
+         made, or is behind"
+    );
+    let remedy = format!(
+        "set the clock if it is wrong; else what is written until {newest} has times as late, and `memdir restore --before` \
+         takes back more than it seems to: name a version or a change, which `memdir log` lists"
+    );
+    findings.note("clock", JOURNAL, problem, remedy);
+    Ok(())
+}
+
+/// So many microseconds clocks differ by without anybody's fault: a minute.
+const AHEAD: i64 = 60_000_000;
 
 /// Where the history is, as a place in a finding.
 pub(super) const JOURNAL: &str = ".memdir/journal.db";
