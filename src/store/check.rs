@@ -1,8 +1,8 @@
 //! Whether files and history agree, and what else is amiss in a store.
 
-use super::Store;
 use super::scan::Absorbed;
 use super::scan::survey::Survey;
+use super::{Store, gate};
 use crate::error::{Error, Result, Trouble};
 use crate::hash::Hash;
 use crate::journal::{History, Reader};
@@ -23,7 +23,7 @@ pub struct Check {
     pub fix: bool,
     /// An end that the chain of versions must have, or must have had: the versions up to it are as they were then.
     pub expected_head: Option<Hash>,
-    /// Look for secrets in every file and every version.
+    /// Look for secrets in every file and every version, and in what else the store keeps: names, reasons, copies.
     pub secrets: bool,
 }
 
@@ -170,10 +170,15 @@ impl Store {
             verified.head = head;
         }
         secrets::tell_absorbed(&absorbed, &self.inner.core.settings.guard, &mut findings);
-        if let Some(history) = history.filter(|_| check.secrets && !findings.is_damaged()) {
-            secrets::look(self, history, &mut findings)?;
-        }
         self.look_around(check, history, &mut findings)?;
+        if check.secrets
+            && let Err(error) = secrets::look(self, history.filter(|_| !findings.is_damaged()), &mut findings)
+        {
+            findings.damage(error)?;
+        }
+        let guard = gate::searching(&self.inner.core.settings.guard);
+        secrets::leave_out(&guard, &mut absorbed, &mut findings);
+        findings.0.sort_by(|a, b| (rank(a), &a.place).cmp(&(rank(b), &b.place)));
         // What was warned of is in the report.
         drop(self.take_warning());
         let (Verified { head, versions }, files) = (verified, absorbed.files);
@@ -280,7 +285,6 @@ impl Store {
         if let Err(error) = history {
             findings.damage(error)?;
         }
-        findings.0.sort_by(|a, b| (rank(a), &a.place).cmp(&(rank(b), &b.place)));
         Ok(())
     }
 }

@@ -88,18 +88,27 @@ pub(super) fn judge_path(
 
 /// A path without what is a secret in it.
 pub(super) fn shown(guard: &Guard, path: &MemoryPath) -> MemoryPath {
-    let found = scan_path(guard, path);
+    MemoryPath::from_normal(shown_names(guard, path.as_str()))
+}
+
+/// As [`shown`], of names that need not be a memory's.
+pub(super) fn shown_names(guard: &Guard, names: &str) -> String {
+    let found = scan_names(guard, names);
     if found.is_empty() {
-        return path.clone();
+        return names.to_owned();
     }
-    let masked = without(path.as_str().as_bytes(), found.iter());
-    MemoryPath::from_normal(String::from_utf8_lossy(&masked).into_owned())
+    String::from_utf8_lossy(&without(names.as_bytes(), found.iter())).into_owned()
 }
 
 /// Finds what is a secret in a path, or in a name of it.
 pub(super) fn scan_path(guard: &Guard, path: &MemoryPath) -> Vec<Found> {
-    let found = guard.scan(path.as_str().as_bytes());
-    if found.is_empty() { guard.scan(path.as_str().replace('/', "\n").as_bytes()) } else { found }
+    scan_names(guard, path.as_str())
+}
+
+/// As [`scan_path`], of names that need not be a memory's.
+pub(super) fn scan_names(guard: &Guard, names: &str) -> Vec<Found> {
+    let found = guard.scan(names.as_bytes());
+    if found.is_empty() { guard.scan(names.replace('/', "\n").as_bytes()) } else { found }
 }
 
 /// Adds to what others did what looks like a secret in it: told, never altered.

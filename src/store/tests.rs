@@ -34,6 +34,7 @@ mod power;
 mod restore;
 mod revert;
 mod scan;
+mod search;
 mod withdraw;
 
 /// What stands somewhere below `memories`.

@@ -443,6 +443,43 @@ fn a_check_finds_what_is_there_and_says_how_to_be_rid_of_it() {
     assert!(log.out.contains("      line 2 looks like github-pat"), "{}", log.out);
 }
 
+#[cfg(feature = "cli")]
+#[test]
+fn a_check_looks_into_what_is_in_no_history_too() {
+    let dir = scratch();
+    let store = open(dir.path(), "");
+    texts(&Dispatcher::new(store.clone()), [create("/memories/a.md", "fine\n")]);
+    // Somebody ended the command while the editor was open.
+    let draft = Draft::begin(&store, &memory("a.md")).unwrap();
+    std::fs::write(draft.file(), format!("one\n{TOKEN}\n")).unwrap();
+    let copy = draft.keep().strip_prefix(dir.path()).unwrap().to_str().unwrap().to_owned();
+    std::fs::write(dir.path().join("memories/.env"), format!("{TOKEN}\n")).unwrap();
+    drop(store);
+    assert_eq!(memdir(dir.path(), &["check"]).code, Some(0));
+    let done = memdir(dir.path(), &["check", "--secrets"]);
+    assert_eq!(done.code, Some(1), "{done:?}");
+    let above = copy.rsplit_once('/').unwrap().0;
+    for line in [
+        "wrong     /memories/.env: line 1 looks like github-pat; it is not in the history\n".to_owned(),
+        "          edit or remove the file\n".to_owned(),
+        format!(
+            "wrong     {copy}: line 2 looks like github-pat; a copy that `memdir edit` made has it still\n"
+        ),
+        format!("and remove `{above}`: nothing else clears it\n"),
+        "2 things are wrong".to_owned(),
+    ] {
+        assert!(done.out.contains(&line), "{line}: {}", done.out);
+    }
+    let json = memdir(dir.path(), &["check", "--secrets", "--json"]);
+    let said: Value = serde_json::from_str(&json.out).unwrap();
+    let places = said["findings"].as_array().unwrap().iter().filter(|found| found["kind"] == "secret");
+    let places: Vec<_> = places.map(|found| found["place"].as_str().unwrap()).collect();
+    assert_eq!(places, ["/memories/.env", &copy]);
+    for done in [done, json] {
+        assert!(!format!("{done:?}").contains(TOKEN));
+    }
+}
+
 #[test]
 fn read_only_paths_are_refused_at_either_end_by_everything_that_writes() {
     let dir = scratch();

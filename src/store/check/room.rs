@@ -75,7 +75,7 @@ fn is_erased(store: &Store) -> bool {
 }
 
 /// What lies in `staging/` while nobody is at work: all that was to be mended is mended by then.
-fn leftovers(store: &Store) -> Result<Vec<String>> {
+pub(super) fn leftovers(store: &Store) -> Result<Vec<String>> {
     let base = &store.inner.core.base;
     if base.things("staging")?.is_empty() {
         return Ok(Vec::new());
