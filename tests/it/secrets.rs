@@ -242,6 +242,96 @@ fn a_path_is_judged_where_it_is_new() {
 }
 
 #[test]
+fn every_command_that_brings_a_path_is_refused_one_that_is_a_secret() {
+    let dir = scratch();
+    let store = open(&dir.path().join("base"), "");
+    let dispatcher = Dispatcher::new(store.clone());
+    let refused = "Error: Not stored: the path looks like github-pat. Remove the secret and try again";
+    let rename = |from: &str, to: &str| json!({"command": "rename", "old_path": format!("/memories/{from}"), "new_path": format!("/memories/{to}")});
+    let made = [create("/memories/d/e/a.md", "x\n"), create("/memories/f.md", "x\n")];
+    assert!(texts(&dispatcher, made).iter().all(|answer| !answer.1));
+    let names = [TOKEN.to_owned(), format!("new/{TOKEN}"), format!("{TOKEN}/below"), format!("d/{TOKEN}.md")];
+    for name in &names {
+        let calls = [
+            create(&format!("/memories/{name}"), "x"),
+            rename("f.md", name),
+            rename("d/e", name),
+            rename("d/e/a.md", name),
+        ];
+        for answer in texts(&dispatcher, calls) {
+            assert_eq!(answer, (refused.to_owned(), true), "{name}");
+        }
+        let is_refused = |error: &Error| matches!(error, Error::Secret { line: None, .. });
+        let version = store.history().unwrap().head(&memory("f.md")).unwrap().unwrap().id;
+        let what = Restore::Version { path: memory(name), version };
+        for others in [Others::Keep, Others::Overwrite] {
+            assert!(is_refused(&store.restore(&what, others).unwrap_err()), "{name}");
+            assert!(is_refused(&store.preview_restore(&what, others).unwrap_err()), "{name}");
+        }
+        assert!(is_refused(&Draft::begin(&store, &memory(name)).unwrap_err()), "{name}");
+        let source = dir.path().join("source");
+        std::fs::create_dir(&source).unwrap();
+        std::fs::write(source.join("a.md"), "x").unwrap();
+        let said = import_directory(&store, &source, &memory(name), Others::Keep, &Limits::default());
+        assert!(format!("{said:?}").contains("Secret"), "{name}: {said:?}");
+        std::fs::remove_dir_all(&source).unwrap();
+        std::fs::create_dir_all(source.join(name)).unwrap();
+        std::fs::write(source.join(name).join("a.md"), "x").unwrap();
+        let said = import_directory(&store, &source, &memory("i"), Others::Keep, &Limits::default());
+        assert!(format!("{said:?}").contains("Secret"), "{name}: {said:?}");
+        std::fs::remove_dir_all(&source).unwrap();
+        let edit = Edit::write(&memory(name), "x");
+        assert!(is_refused(&store.change(move |_| Ok::<_, Error>((vec![edit.clone()], ()))).unwrap_err()));
+        for from in ["f.md", "d/e"] {
+            let edit = Edit::rename(&memory(from), &memory(name));
+            let changed = store.change(move |_| Ok::<_, Error>((vec![edit.clone()], ())));
+            assert!(is_refused(&changed.unwrap_err()));
+        }
+    }
+    drop((dispatcher, store));
+    for (name, bytes) in bytes_of(dir.path()) {
+        assert!(!name.contains(TOKEN) && !holds(&bytes, TOKEN.as_bytes()), "{name}");
+    }
+}
+
+/// What stands before a name may make a secret of it.
+#[test]
+fn a_directory_is_not_moved_to_where_what_is_in_it_becomes_a_secret() {
+    let dir = scratch();
+    let dispatcher = Dispatcher::new(open(dir.path(), ""));
+    let rest = concat!("services/T0Z7QX4MR/B0K2VW5YB/", "Zq8kLm2Nx7Rt4Vw9Yb3Cd6Fg");
+    let refused = "Error: Not stored: the path looks like slack-webhook-url. Remove the secret and try again";
+    let rename = |to: &str| json!({"command": "rename", "old_path": "/memories/a", "new_path": to});
+    let calls = [
+        create(&format!("/memories/https:/hooks.slack.com/{rest}"), "x"),
+        create(&format!("/memories/a/{rest}"), "x"),
+        rename("/memories/hooks.slack.com"),
+        rename("/memories/b"),
+    ];
+    let answers = texts(&dispatcher, calls);
+    assert_eq!(answers[0], (refused.to_owned(), true));
+    assert!(!answers[1].1);
+    assert_eq!(answers[2], (refused.to_owned(), true));
+    assert!(!answers[3].1, "{answers:?}");
+}
+
+#[test]
+fn what_was_at_a_path_goes_back_to_it_with_a_warning() {
+    let dir = scratch();
+    let store = open(dir.path(), "[guard]\nmode = \"off\"");
+    let at = format!("/memories/{TOKEN}.md");
+    texts(&Dispatcher::new(store.clone()), [create(&at, "x\n")]);
+    let path = memory(&format!("{TOKEN}.md"));
+    let version = store.history().unwrap().head(&path).unwrap().unwrap().id;
+    texts(&Dispatcher::new(store.clone()), [json!({"command": "delete", "path": at})]);
+    drop(store);
+    let store = open(dir.path(), "");
+    store.restore(&Restore::Version { path, version }, Others::Keep).unwrap();
+    let warned: Vec<_> = store.take_warned().iter().map(|warned| warned.warning.to_string()).collect();
+    assert_eq!(warned, ["the path looks like github-pat"]);
+}
+
+#[test]
 fn what_a_person_put_into_a_file_does_not_keep_others_from_it() {
     let dir = scratch();
     let store = open(dir.path(), "");
