@@ -10,6 +10,7 @@ mod inspect;
 mod kept;
 mod list;
 mod lock;
+mod made;
 mod mark;
 mod names;
 mod outside;

@@ -35,6 +35,7 @@ mod restore;
 mod revert;
 mod scan;
 mod search;
+mod unmake;
 mod withdraw;
 
 /// What stands somewhere below `memories`.
