@@ -193,8 +193,15 @@ impl Store {
         findings: &mut Findings,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<(Option<Reader>, Verified)> {
-        let Some(reader) = self.reader()? else {
-            let head = Hash([0; 32]);
+        let head = Hash([0; 32]);
+        let reader = match self.reader() {
+            Err(error @ Error::Read { .. }) => {
+                findings.push(history::unreadable(&error));
+                return Ok((None, Verified { head, versions: 0 }));
+            }
+            reader => reader?,
+        };
+        let Some(reader) = reader else {
             if check.expected_head.is_some_and(|expected| expected != head) {
                 findings.push(history::unexpected(None));
             }
@@ -311,6 +318,6 @@ fn differing(found: &Survey) -> Option<(MemoryPath, usize)> {
 fn is_about_the_journal(error: &Error) -> bool {
     match error {
         Error::Write { why, .. } => *why != Trouble::SyncFailed,
-        error => matches!(error, Error::NewerJournal { .. }),
+        error => matches!(error, Error::Read { why: Trouble::Journal, .. } | Error::NewerJournal { .. }),
     }
 }

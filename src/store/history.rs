@@ -33,14 +33,13 @@ impl Store {
     /// cannot be.
     pub fn history(&self) -> Result<History> {
         self.inner.mend();
-        let open = || self.open_reader().map_err(Error::of_reading);
-        let reader = if let Some(reader) = open()? {
+        let reader = if let Some(reader) = self.open_reader()? {
             reader
         } else {
             // It is made, or brought up to date, by who opens it for writing.
             self.locked(|_| Ok(()))?;
             let gone = || Error::read("open the journal", std::io::Error::from(std::io::ErrorKind::NotFound));
-            open()?.ok_or_else(gone)?
+            self.open_reader()?.ok_or_else(gone)?
         };
         Ok(History { reader, inner: Arc::clone(&self.inner) })
     }
@@ -60,7 +59,7 @@ impl Store {
     /// As [`Store::reader`], but one of an older format is none.
     fn open_reader(&self) -> Result<Option<Reader>> {
         let core = &self.inner.core;
-        Reader::open(&core.base.journal_path()).map_err(|error| core.refine(error))
+        Reader::open(&core.base.journal_path()).map_err(|error| core.refine_reading(error))
     }
 }
 

@@ -114,29 +114,28 @@ const DAMAGED: &str = "the plain files in `memories` are intact; to start a new 
 
 /// The finding for a history that cannot be read at all.
 pub(super) fn unreadable(error: &Error) -> Finding {
-    let remedy = match error {
-        Error::NewerJournal { .. } => {
+    let why = match error {
+        Error::Write { why, .. } | Error::Read { why, .. } => Some(*why),
+        _ => None,
+    };
+    let remedy = match (error, why) {
+        (Error::NewerJournal { .. }, _) => {
             "the plain files in `memories` are intact; use the memdir that wrote this store, or a newer one"
         }
-        Error::Write { why: Trouble::Denied, .. } | Error::Read { why: Trouble::Denied, .. } => {
-            "check the owner and the mode of the store's directories"
-        }
+        (_, Some(Trouble::Denied)) => "check the owner and the mode of the store's directories",
         // Nothing is known to be wrong with it: it is not to be thrown away.
-        Error::Write { why: Trouble::ReadOnly, .. } => {
+        (_, Some(Trouble::ReadOnly)) => {
             "it is of an older memdir, and has to be brought up to date once: mount its file system so that it can be written"
         }
-        Error::Write { why: Trouble::NoSpace, .. } => "free some space, and check again",
-        Error::Write { why: Trouble::TooManyFiles, .. } => "raise the limit of open files (`ulimit -n`)",
+        (_, Some(Trouble::NoSpace)) => "free some space, and check again",
+        (_, Some(Trouble::TooManyFiles)) => "raise the limit of open files (`ulimit -n`)",
         _ => DAMAGED,
     };
     Finding {
         kind: "database",
         is_wrong: true,
         place: JOURNAL.to_owned(),
-        problem: match error {
-            Error::Write { why, .. } | Error::Read { why, .. } => format!("it cannot be read: {why}"),
-            error => error.to_string(),
-        },
+        problem: why.map_or_else(|| error.to_string(), |why| format!("it cannot be read: {why}")),
         remedy: remedy.to_owned(),
         is_fixed: false,
     }
