@@ -128,9 +128,14 @@ impl Builder {
 }
 
 impl Store {
-    /// Takes back what opening made, where nothing came of it: as far as nobody has put anything there. Whether nothing
-    /// of it is left; what was there before stays in any case.
-    pub(crate) fn unmake(&self) -> bool {
+    /// Takes back the directories that opening made, where nothing came of it: an import that was refused, say. Whether
+    /// nothing of them is left.
+    ///
+    /// What was there before stays, and so does a directory in which something is by now, and a store that somebody has
+    /// begun to write to. Another handle that found the store meanwhile, and has not written to it, may have to be opened
+    /// again.
+    #[must_use]
+    pub fn unmake(&self) -> bool {
         self.inner.core.base.unmake()
     }
 }

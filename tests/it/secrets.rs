@@ -214,6 +214,11 @@ fn a_card_number_is_no_name_at_any_depth() {
     drop(dispatcher);
     std::fs::create_dir(dir.path().join("memories/a")).unwrap();
     std::fs::write(dir.path().join(format!("memories/a/{card}.md")), "x").unwrap();
+    let done = memdir(dir.path(), &["check"]);
+    assert_eq!((done.code, done.out.contains(card)), (Some(0), false), "{done:?}");
+    let note = "note      /memories/a/[redacted: card-number].md: the path looks like card-number\n          \
+                if it is one: delete or rename the file, then `memdir redact memver_";
+    assert!(done.out.contains(note), "{done:?}");
     let done = memdir(dir.path(), &["check", "--secrets"]);
     assert!(done.out.contains("the path looks like card-number"), "{done:?}");
 }

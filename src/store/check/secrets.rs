@@ -11,17 +11,24 @@ use crate::path::MemoryPath;
 use crate::store::scan::Absorbed;
 use crate::store::session::MOST_READ;
 use crate::store::{Store, gate};
+use crate::version::Operation;
 
 mod disk;
 mod history;
 
 /// Tells what looks like a secret in what others wrote.
 pub(super) fn tell_absorbed(absorbed: &Absorbed, guard: &Guard, findings: &mut Findings) {
-    for version in absorbed.versions.iter().filter(|version| !version.warnings.is_empty()) {
+    for version in &absorbed.versions {
         let Some(path) = &version.path else { continue };
-        let what: Vec<_> = version.warnings.iter().map(ToString::to_string).collect();
-        let remedy = format!("if it is one: edit the file, then `memdir redact {}`", version.id);
-        findings.note("secret", place(guard, path), told(&what), remedy);
+        let is_new_there = version.operation == Operation::Created || version.moved_from.is_some();
+        let in_path = if is_new_there { gate::scan_path(guard, path) } else { Vec::new() };
+        let mut what = rules(&in_path, "the path");
+        what.extend(version.warnings.iter().map(ToString::to_string));
+        if !what.is_empty() {
+            let first = if in_path.is_empty() { "edit" } else { "delete or rename" };
+            let remedy = format!("if it is one: {first} the file, then `memdir redact {}`", version.id);
+            findings.note("secret", place(guard, path), told(&what), remedy);
+        }
     }
 }
 
