@@ -268,8 +268,8 @@ fn what_an_edit_makes_a_secret_is_told_though_its_letters_were_there() {
     let store = open(dir.path(), "");
     let key = concat!("AKIA", "Z7QXLM4RT2VW5YB3");
     let replace = |old: &str, new: &str| json!({"command": "str_replace", "path": "/memories/a.md", "old_str": old, "new_str": new});
-    let text = format!("x{key}\nTr0ub4dor&3kZ\n");
-    let calls = [create("/memories/a.md", &text), replace("xA", "A"), replace("Tr0", "password: Tr0")];
+    let text = format!("{key}x\nTr0ub4dor&3kZ\n");
+    let calls = [create("/memories/a.md", &text), replace("x\n", "\n"), replace("Tr0", "password: Tr0")];
     let answers = texts(&Dispatcher::new(store), calls);
     assert!(answers[1].0.starts_with("Error: Not stored: line 1 looks like aws-access-token"), "{answers:?}");
     assert!(answers[2].0.ends_with("Warning: line 2 looks like password"), "{answers:?}");
