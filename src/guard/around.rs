@@ -12,6 +12,8 @@ const VALUE: usize = 8;
 /// Looks around places that come in order, so that no byte is looked at again for the next one.
 pub(super) struct Around<'t> {
     text: &'t [u8],
+    /// Where the next blank is, of the last place that was asked for.
+    blank: usize,
     row: Row,
     value: Value,
 }
@@ -37,7 +39,16 @@ struct Value {
 impl<'t> Around<'t> {
     pub(super) fn new(text: &'t [u8]) -> Self {
         let row = Row { start: 0, end: 0, is_words: true };
-        Self { text, row, value: Value { start: 0, end: 0, sign: 0 } }
+        Self { text, blank: 0, row, value: Value { start: 0, end: 0, sign: 0 } }
+    }
+
+    /// Whether so many bytes from `at` on have no blank among them.
+    pub(super) fn is_solid(&mut self, at: usize, least: usize) -> bool {
+        if self.blank <= at {
+            let blank = self.text[at..].iter().position(|byte| *byte <= b' ');
+            self.blank = blank.map_or(self.text.len(), |blank| at + blank);
+        }
+        self.blank - at >= least
     }
 
     /// Whether what stands at `at` is inside of a long row of letters, as of base64. No place is before the last one.
@@ -201,6 +212,13 @@ mod tests {
         let mut around = Around::new(text);
         let places: Vec<_> = (0..=text.len()).filter(|&at| around.is_in_blob(at)).collect();
         assert_eq!(places, (35 + BLOB..=62).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn blanks_are_seen_from_before() {
+        let mut around = Around::new(b"abc defgh");
+        let lengths: Vec<_> = (0..9).map(|at| (0..9).rfind(|&n| around.is_solid(at, n)).unwrap()).collect();
+        assert_eq!(lengths, [3, 2, 1, 0, 5, 4, 3, 2, 1]);
     }
 
     #[test]

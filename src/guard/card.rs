@@ -20,8 +20,8 @@ const PLAIN: std::ops::RangeInclusive<usize> = 14..=16;
 /// As many groups a card has at most.
 const MOST: usize = 5;
 
-/// What people and addresses write between groups; all but the dash is a blank.
-const BETWEEN: &[&[u8]] = &[b" ", b"-", b"+", b"%20", "\u{a0}".as_bytes(), "\u{202f}".as_bytes()];
+/// The shortest group that a card begins with.
+const LEAST: usize = 4;
 
 /// A run of digits.
 #[derive(Clone, Copy)]
@@ -41,49 +41,74 @@ pub(super) fn each_card(text: &[u8], each: &mut dyn FnMut(usize, usize) -> Contr
     // The last runs of digits that are joined by one and the same sign, the newest at the end.
     let mut blocks: Vec<Block> = Vec::with_capacity(2 * MOST);
     let mut at = 0;
-    while let Some(block) = next(text, at, blocks.last()) {
-        at = block.end;
-        match blocks.last() {
-            // Another sign: what goes on begins with the last run.
-            Some(last) if !block.joint.is_empty() && blocks.len() > 1 && block.joint != last.joint => {
-                let last = *last;
+    while let Some(start) = next_run(text, at) {
+        blocks.clear();
+        let mut block = Block::new(text, start, escaped_digits(text, start), b"");
+        loop {
+            at = block.end;
+            if blocks.len() == 2 * MOST {
+                blocks.drain(..MOST);
+            }
+            blocks.push(block);
+            if let Some(start) = plain(text, &block).or_else(|| grouped(text, &blocks)) {
                 blocks.clear();
-                blocks.push(last);
+                if each(start, at).is_break() {
+                    return;
+                }
             }
-            _ if block.joint.is_empty() => blocks.clear(),
-            _ => {}
-        }
-        if blocks.len() == 2 * MOST {
-            blocks.drain(..MOST);
-        }
-        blocks.push(block);
-        if let Some(start) = plain(text, &block).or_else(|| grouped(text, &blocks)) {
-            blocks.clear();
-            if each(start, at).is_break() {
-                return;
+            let joint = joint(&text[at..]);
+            if joint.is_empty() || !text.get(at + joint.len()).is_some_and(u8::is_ascii_digit) {
+                break;
             }
+            // Another sign: what goes on begins with the last run.
+            if blocks.len() > 1 && joint != block.joint {
+                blocks.drain(..blocks.len() - 1);
+            }
+            block = Block::new(text, at + joint.len(), 0, joint);
         }
     }
 }
 
-/// The first run of digits from a place on; `last` is the one that ends there.
-fn next(text: &[u8], from: usize, last: Option<&Block>) -> Option<Block> {
-    let mut start = from + text[from..].iter().position(u8::is_ascii_digit)?;
-    let length = text[start..].iter().position(|byte| !byte.is_ascii_digit());
-    let end = length.map_or(text.len(), |length| start + length);
-    let mut escaped = escaped_digits(text, start).min(end - start);
-    let joined = |start: usize| {
-        last.and_then(|last| BETWEEN.iter().find(|joint| ***joint == text[last.end..start])).copied()
-    };
-    let joint = match (joined(start), joined(start + escaped)) {
-        (None, Some(joint)) if escaped < end - start => {
-            (start, escaped) = (start + escaped, 0);
-            joint
+/// Where the next run of digits begins that is long enough to begin a card. `from` is no digit, or begins a text.
+fn next_run(text: &[u8], from: usize) -> Option<usize> {
+    // A run so long has a digit in every so many places.
+    let mut at = from + LEAST - 1;
+    loop {
+        while !text.get(at)?.is_ascii_digit() {
+            at += LEAST;
         }
-        (joint, _) => joint.unwrap_or_default(),
-    };
-    let sums = if end - start <= 6 { sums(&text[start..end]) } else { [0; 2] };
-    Some(Block { start, end, escaped, joint, sums })
+        let mut start = at;
+        while start > from && text[start - 1].is_ascii_digit() {
+            start -= 1;
+        }
+        match text[start..].iter().take(LEAST).position(|byte| !byte.is_ascii_digit()) {
+            Some(length) => at = start + length + LEAST,
+            None => return Some(start),
+        }
+    }
+}
+
+/// What people and addresses write between groups: a dash, or one of the blanks.
+fn joint(text: &[u8]) -> &'static [u8] {
+    match text {
+        [b' ', ..] => b" ",
+        [b'-', ..] => b"-",
+        [b'+', ..] => b"+",
+        [b'%', b'2', b'0', ..] => b"%20",
+        [0xc2, 0xa0, ..] => "\u{a0}".as_bytes(),
+        [0xe2, 0x80, 0xaf, ..] => "\u{202f}".as_bytes(),
+        _ => b"",
+    }
+}
+
+impl Block {
+    /// The run of digits that begins at `start`.
+    fn new(text: &[u8], start: usize, escaped: usize, joint: &'static [u8]) -> Self {
+        let length = text[start..].iter().position(|byte| !byte.is_ascii_digit());
+        let end = length.map_or(text.len(), |length| start + length);
+        let sums = if end - start <= 6 { sums(&text[start..end]) } else { [0; 2] };
+        Self { start, end, escaped: escaped.min(end - start), joint, sums }
+    }
 }
 
 /// Where a card begins that is one run of digits.

@@ -25,7 +25,7 @@
 use super::rule::{Rule, near, near_as, token};
 
 /// In the order of their ids, those with a format of their own first.
-pub(super) static RULES: [Rule; 201] = [
+pub(super) static RULES: [Rule; 202] = [
     token("1password-secret-key", &["a3-"], r"\bA3-[A-Z0-9]{6}-(?:(?:[A-Z0-9]{11})|(?:[A-Z0-9]{6}-[A-Z0-9]{5}))-[A-Z0-9]{5}-[A-Z0-9]{5}-[A-Z0-9]{5}\b", 39, 3.8),
     token("1password-service-account-token", &["ops_"], r"ops_eyJ[a-zA-Z0-9+/]{250,}={0,3}", 257, 4.0),
     token("adobe-client-secret", &["p8e-"], r"(?i)\b(p8e-[a-z0-9]{32})(?:\W|$)", 36, 2.0),
@@ -106,7 +106,8 @@ pub(super) static RULES: [Rule; 201] = [
     token("npm-access-token", &["npm_"], r"(?i)\b(npm_[a-z0-9]{36})(?:\W|$)", 40, 2.0),
     token("nuget-config-password", &["<add key="], r#"(?i)<add key="(?:ClearText)?Password"\s{0,9}value="([^"\n]{8,200})""#, 0, 1.0).unsure(),
     token("octopus-deploy-api-key", &["api-"], r"\b(API-[A-Z0-9]{26})(?:\W|$)", 30, 3.0).unsure().plain(),
-    token("openai-api-key", &["sk-"], r"\b(sk-(?:proj|svcacct|admin)-(?:[A-Za-z0-9_-]{74}|[A-Za-z0-9_-]{58})T3BlbkFJ(?:[A-Za-z0-9_-]{74}|[A-Za-z0-9_-]{58})|sk-[a-zA-Z0-9]{20}T3BlbkFJ[a-zA-Z0-9]{20})(?:[^\w-]|$)", 51, 3.0),
+    token("openai-api-key", &["sk-proj-", "sk-svcacct-", "sk-admin-"], r"\b(sk-(?:proj|svcacct|admin)-(?:[A-Za-z0-9_-]{74}|[A-Za-z0-9_-]{58})T3BlbkFJ(?:[A-Za-z0-9_-]{74}|[A-Za-z0-9_-]{58}))(?:[^\w-]|$)", 132, 3.0),
+    token("openai-api-key", &["sk-"], r"\b(sk-[a-zA-Z0-9]{20}T3BlbkFJ[a-zA-Z0-9]{20})(?:[^\w-]|$)", 51, 3.0),
     token("openshift-user-token", &["sha256~"], r"\b(sha256~[\w-]{43})(?:[^\w-]|\z)", 50, 3.5),
     token("perplexity-api-key", &["pplx-"], r"\b(pplx-[a-zA-Z0-9]{48})(?:\W|$)", 53, 4.0),
     token("planetscale-api-token", &["pscale_tkn_"], r"(?i)\b(pscale_tkn_[\w=\.-]{32,64})(?:\W|$)", 43, 3.0),

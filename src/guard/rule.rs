@@ -169,7 +169,7 @@ impl Rule {
         match self.form {
             Form::PrivateKey => return value::private_key(rest).map(|end| (start, start + end)),
             Form::Token { least, .. } => {
-                if !value::is_run(rest, least) || !self.compiled().shape.begins(rest) {
+                if !self.is_solid(around, start, least) || !self.compiled().shape.begins(rest) {
                     return None;
                 }
             }
@@ -205,6 +205,12 @@ impl Rule {
         };
         (is_one && !is_known && (self.entropy == 0.0 || value::entropy(bytes) > self.entropy))
             .then(|| (start + secret.start(), start + secret.end()))
+    }
+
+    /// Whether the bytes of a token follow without a blank.
+    fn is_solid(&self, around: &mut Around<'_>, start: usize, least: usize) -> bool {
+        // What begins before its keyword is asked for in no order.
+        least <= self.lead || around.is_solid(start + self.lead, least - self.lead)
     }
 
     /// Whether a token may begin at `start`, directly behind a letter, a digit or a `_`.

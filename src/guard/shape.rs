@@ -12,11 +12,13 @@ pub(super) struct Shape {
     /// How many bytes behind it are of the class.
     length: usize,
     class: [bool; 256],
+    /// What is spelled behind them.
+    end: &'static [u8],
 }
 
 impl Default for Shape {
     fn default() -> Self {
-        Self { prefix: b"", is_any_case: true, length: 0, class: [false; 256] }
+        Self { prefix: b"", is_any_case: true, length: 0, class: [false; 256], end: b"" }
     }
 }
 
@@ -37,8 +39,14 @@ impl Shape {
         let mut prefix = prefix.as_bytes();
         if rest.starts_with(['?', '*', '{']) {
             prefix = &prefix[..prefix.len().saturating_sub(1)];
-        } else if let Some((class, length)) = class(rest, is_any_case) {
+        } else if let Some((class, length, rest)) = class(rest, is_any_case) {
             (shape.class, shape.length) = (class, length);
+            // Only where there are just so many, and in one case.
+            if let Some(rest) = rest.strip_prefix('}').filter(|_| !is_any_case) {
+                let end = rest.bytes().position(|byte| !is_literal(&byte)).unwrap_or(rest.len());
+                let is_sure = !rest[end..].starts_with(['?', '*', '{']);
+                shape.end = if is_sure { &rest.as_bytes()[..end] } else { b"" };
+            }
         }
         (shape.prefix, shape.is_any_case) = (prefix, is_any_case);
         shape
@@ -47,10 +55,9 @@ impl Shape {
     /// Whether a text begins so.
     pub(super) fn begins(&self, text: &[u8]) -> bool {
         let Some((begin, rest)) = text.split_at_checked(self.prefix.len()) else { return false };
+        let Some((inside, rest)) = rest.split_at_checked(self.length) else { return false };
         let is_prefix = begin == self.prefix || self.is_any_case && begin.eq_ignore_ascii_case(self.prefix);
-        is_prefix
-            && rest.len() >= self.length
-            && rest[..self.length].iter().all(|&byte| self.class[usize::from(byte)])
+        is_prefix && rest.starts_with(self.end) && inside.iter().all(|&byte| self.class[usize::from(byte)])
     }
 
     /// Whether a text begins in the case of the pattern.
@@ -80,8 +87,8 @@ fn has_other_way(pattern: &str) -> bool {
     false
 }
 
-/// The bytes of `[class]{n}` or `[class]{n,m}`, and n.
-fn class(pattern: &str, is_any_case: bool) -> Option<([bool; 256], usize)> {
+/// The bytes of `[class]{n}` or `[class]{n,m}`, n, and the rest from behind it.
+fn class(pattern: &str, is_any_case: bool) -> Option<([bool; 256], usize, &str)> {
     let mut class = [false; 256];
     let rest = if let Some(rest) = pattern.strip_prefix(r"\w") {
         add_words(&mut class);
@@ -127,8 +134,9 @@ fn class(pattern: &str, is_any_case: bool) -> Option<([bool; 256], usize)> {
             (class[usize::from(byte)], class[other]) = (is_in, is_in);
         }
     }
-    let digits = rest.strip_prefix('{')?.split(['}', ',']).next()?;
-    Some((class, digits.parse().ok()?))
+    let rest = rest.strip_prefix('{')?;
+    let (digits, rest) = rest.split_at(rest.find(['}', ','])?);
+    Some((class, digits.parse().ok()?, rest))
 }
 
 fn add_words(class: &mut [bool; 256]) {
@@ -158,6 +166,10 @@ mod tests {
             assert!(is_in.bytes().all(|byte| shape.class[usize::from(byte)]), "{pattern}");
             assert!(!is_out.bytes().any(|byte| shape.class[usize::from(byte)]), "{pattern}");
         }
+        let shape = Shape::of(r"\b(ab-[0-9]{3}AA)(?:\W|$)");
+        assert!(shape.begins(b"ab-123AA") && !shape.begins(b"ab-123A4"));
+        assert!(Shape::of(r"ab-[0-9]{3,5}AA").begins(b"ab-12345AA"));
+        assert!(Shape::of(r"ab-[0-9]{3}AA?").begins(b"ab-123B"));
         let shape = Shape::of(r"(?i)abc_[0-9]{3}");
         assert!(shape.begins(b"ABC_123") && shape.begins(b"abc_1234") && shape.is_spelled(b"abc_"));
         assert!(!shape.begins(b"abc_12x") && !shape.begins(b"abc_12") && !shape.is_spelled(b"ABC_"));

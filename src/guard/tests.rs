@@ -120,10 +120,9 @@ fn nothing_before_a_telling_prefix_hides_a_key_but_a_blob() {
         assert!(found(&format!("{blob}{key}")).is_empty(), "{rule}");
         assert_eq!(found(&format!("{blob} {key}")), [rule]);
         assert_eq!(found(&format!("{blob}_{key}")), [rule]);
-        assert!(
-            found(&format!("{key}x7Fq2LmPz9Kd4Rt6Wv8Y_")).iter().all(|found| *found != "aws-access-token")
-        );
     }
+    // Behind it, a letter makes it something else.
+    assert!(found(&format!("{}x", keys[0].1)).is_empty());
 }
 
 #[test]

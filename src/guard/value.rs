@@ -44,11 +44,6 @@ pub(super) fn has_letter(bytes: &[u8]) -> bool {
     bytes.iter().any(u8::is_ascii_alphabetic)
 }
 
-/// Whether `text` begins with `least` bytes of a value.
-pub(super) fn is_run(text: &[u8], least: usize) -> bool {
-    text.len() >= least && text[..least].iter().all(|&byte| byte > b' ' || least == 0)
-}
-
 /// Whether `bytes` hold `part`.
 pub(super) fn contains(bytes: &[u8], part: &[u8]) -> bool {
     memchr::memmem::find(bytes, part).is_some()
