@@ -12,13 +12,13 @@ const VALUE: usize = 8;
 /// Looks around places that come in order, so that no byte is looked at again for the next one.
 pub(super) struct Around<'t> {
     text: &'t [u8],
-    /// Where the next blank is, of the last place that was asked for.
-    blank: usize,
+    /// No byte from the last place that was asked for up to here is a blank.
+    solid: usize,
     row: Row,
     value: Value,
 }
 
-/// The letters of base64 that end before `end`.
+/// The letters of base64 that end before `end`, as far as they had to be looked at.
 #[derive(Clone, Copy)]
 struct Row {
     start: usize,
@@ -27,7 +27,7 @@ struct Row {
     is_words: bool,
 }
 
-/// A run of what values are made of.
+/// A run of what values are made of, as far as it had to be looked at.
 #[derive(Clone, Copy)]
 struct Value {
     start: usize,
@@ -39,22 +39,23 @@ struct Value {
 impl<'t> Around<'t> {
     pub(super) fn new(text: &'t [u8]) -> Self {
         let row = Row { start: 0, end: 0, is_words: true };
-        Self { text, blank: 0, row, value: Value { start: 0, end: 0, sign: 0 } }
+        Self { text, solid: 0, row, value: Value { start: 0, end: 0, sign: 0 } }
     }
 
     /// Whether so many bytes from `at` on have no blank among them.
     pub(super) fn is_solid(&mut self, at: usize, least: usize) -> bool {
-        if self.blank <= at {
-            let blank = self.text[at..].iter().position(|byte| *byte <= b' ');
-            self.blank = blank.map_or(self.text.len(), |blank| at + blank);
+        self.solid = self.solid.max(at);
+        while self.solid < at + least && self.text.get(self.solid).is_some_and(|byte| *byte > b' ') {
+            self.solid += 1;
         }
-        self.blank - at >= least
+        self.solid >= at + least
     }
 
     /// Whether what stands at `at` is inside of a long row of letters, as of base64. No place is before the last one.
     pub(super) fn is_in_blob(&mut self, at: usize) -> bool {
         let mut row = Row { start: at, end: at, is_words: true };
-        while row.start > 0 {
+        let is_blob = |row: &Row| at - row.start >= BLOB && !row.is_words;
+        while row.start > 0 && !is_blob(&row) {
             if row.start == self.row.end {
                 row.start = self.row.start;
                 row.is_words &= self.row.is_words;
@@ -68,48 +69,32 @@ impl<'t> Around<'t> {
             row.start -= 1;
         }
         self.row = row;
-        at - row.start >= BLOB && !row.is_words
+        is_blob(&row)
     }
 
     /// Whether something like a value begins soon behind `at`: eight bytes or more, with a digit or a sign among them.
     /// No place is before the last one.
     pub(super) fn is_followed(&mut self, at: usize) -> bool {
+        let value = &mut self.value;
+        if value.end < at {
+            *value = Value { start: at, end: at, sign: 0 };
+        }
         loop {
-            let start = self.value.start.max(at);
-            if self.value.end > start {
-                if start > at + REACH {
-                    return false;
-                }
-                if self.value.end - start >= VALUE && self.value.sign > start {
-                    return true;
-                }
-            }
-            // No later place is before this run, and none inside of it sees more of it.
-            if !self.advance(at) {
+            let start = value.start.max(at);
+            if start > at + REACH {
                 return false;
             }
-        }
-    }
-
-    /// Goes to the next run, at or behind `at`; false: there is none within reach.
-    fn advance(&mut self, at: usize) -> bool {
-        let from = self.value.end.max(at);
-        let until = self.text.len().min(at + REACH + 1);
-        let Some(first) =
-            self.text.get(from..until).and_then(|bytes| bytes.iter().position(|&byte| is_part(byte)))
-        else {
-            return false;
-        };
-        let start = from + first;
-        let (mut end, mut sign) = (start, 0);
-        while let Some(&byte) = self.text.get(end).filter(|byte| is_part(**byte)) {
-            end += 1;
-            if !(byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_' | b'.') || byte >= 0x80) {
-                sign = end;
+            if value.end >= start + VALUE && value.sign > start {
+                return true;
+            }
+            let Some(&byte) = self.text.get(value.end) else { return false };
+            value.end += 1;
+            if !is_part(byte) {
+                value.start = value.end;
+            } else if !(byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_' | b'.') || byte >= 0x80) {
+                value.sign = value.end;
             }
         }
-        self.value = Value { start, end, sign };
-        true
     }
 }
 

@@ -20,6 +20,9 @@ const PLAIN: std::ops::RangeInclusive<usize> = 14..=16;
 /// As many groups a card has at most.
 const MOST: usize = 5;
 
+/// As many are kept at most; those that are too old go together.
+const KEPT: usize = 64;
+
 /// The shortest group that a card begins with.
 const LEAST: usize = 4;
 
@@ -39,15 +42,15 @@ struct Block {
 /// Calls `each` with the range of every card number in a text, in order, until it breaks.
 pub(super) fn each_card(text: &[u8], each: &mut dyn FnMut(usize, usize) -> ControlFlow<()>) {
     // The last runs of digits that are joined by one and the same sign, the newest at the end.
-    let mut blocks: Vec<Block> = Vec::with_capacity(2 * MOST);
+    let mut blocks: Vec<Block> = Vec::with_capacity(KEPT);
     let mut at = 0;
     while let Some(start) = next_run(text, at) {
         blocks.clear();
         let mut block = Block::new(text, start, escaped_digits(text, start), b"");
         loop {
             at = block.end;
-            if blocks.len() == 2 * MOST {
-                blocks.drain(..MOST);
+            if blocks.len() == KEPT {
+                blocks.drain(..KEPT - MOST);
             }
             blocks.push(block);
             if let Some(start) = plain(text, &block).or_else(|| grouped(text, &blocks)) {

@@ -22,6 +22,8 @@ pub(super) struct Rule {
     allow: &'static [&'static str],
     /// Bytes of a match before its keyword.
     lead: usize,
+    /// What stands before a match, on its line, in any case.
+    line: Option<&'static [u8]>,
     left: Left,
     /// Whether what it finds is a secret beyond reasonable doubt.
     pub(super) is_sure: bool,
@@ -134,10 +136,19 @@ const fn rule(
         entropy,
         allow: &[],
         lead: 0,
+        line: None,
         left: Left::Any,
         is_sure,
         compiled: OnceLock::new(),
     }
+}
+
+/// Whether a word stands on the last line of a text, not far from its end, in any case.
+fn is_on_line(text: &[u8], word: &[u8]) -> bool {
+    const NEAR: usize = 320;
+    let near = &text[text.len().saturating_sub(NEAR)..];
+    let line = &near[memchr::memrchr(b'\n', near).map_or(0, |end| end + 1)..];
+    line.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word))
 }
 
 impl Rule {
@@ -153,6 +164,12 @@ impl Rule {
 
     pub(super) const fn lead(mut self, lead: usize) -> Self {
         self.lead = lead;
+        self
+    }
+
+    /// It counts only on a line on which this stands before it, not far away.
+    pub(super) const fn on_line_with(mut self, word: &'static [u8]) -> Self {
+        self.line = Some(word);
         self
     }
 
@@ -190,6 +207,9 @@ impl Rule {
         let found = regex.captures(rest)?;
         let secret = found.get(1).or(found.get(0))?;
         let bytes = secret.as_bytes();
+        if !self.line.is_none_or(|word| is_on_line(&text[..start], word)) {
+            return None;
+        }
         let is_known = self.allow.iter().any(|known| value::contains(bytes, known.as_bytes()));
         let is_one = match self.form {
             Form::Token { .. } => {

@@ -54,15 +54,20 @@ impl Shape {
 
     /// Whether a text begins so.
     pub(super) fn begins(&self, text: &[u8]) -> bool {
+        if self.prefix.is_empty() && self.length == 0 {
+            return true;
+        }
         let Some((begin, rest)) = text.split_at_checked(self.prefix.len()) else { return false };
         let Some((inside, rest)) = rest.split_at_checked(self.length) else { return false };
-        let is_prefix = begin == self.prefix || self.is_any_case && begin.eq_ignore_ascii_case(self.prefix);
-        is_prefix && rest.starts_with(self.end) && inside.iter().all(|&byte| self.class[usize::from(byte)])
+        let is_prefix = self.is_spelled(begin) || self.is_any_case && begin.eq_ignore_ascii_case(self.prefix);
+        let is_end = self.end.is_empty() || rest.starts_with(self.end);
+        is_prefix && is_end && inside.iter().all(|&byte| self.class[usize::from(byte)])
     }
 
     /// Whether a text begins in the case of the pattern.
     pub(super) fn is_spelled(&self, text: &[u8]) -> bool {
-        text.starts_with(self.prefix)
+        // To compare with nothing is slow where an empty slice is nowhere in memory.
+        self.prefix.is_empty() || text.starts_with(self.prefix)
     }
 }
 

@@ -144,6 +144,21 @@ fn a_prefix_of_many_other_things_is_none_inside_of_a_word() {
 }
 
 #[test]
+fn a_user_of_curl_is_told_from_others() {
+    for (text, is_one) in [
+        ("curl -sS -u ann:Tr0ub4dor3 https://x.y", true),
+        ("CURL\t-X POST\t--user=ann:Tr0ub4dor3 https://x.y", false),
+        ("curl https://x.y --user 'ann:Tr0ub4dor3'", true),
+        ("curl -x p -uann:Tr0ub4dor3 https://x.y", true),
+        ("run -u ann:Tr0ub4dor3", false),
+        ("curl x\nrun -u ann:Tr0ub4dor3", false),
+        ("curl x -u ann", false),
+    ] {
+        assert_eq!(found(text).contains(&"curl-auth-user"), is_one, "{text}");
+    }
+}
+
+#[test]
 fn what_a_shape_refuses_no_pattern_takes() {
     for Case { before, secret, after, .. } in cases(POSITIVES) {
         let text = format!("{before}{}{after}", secret.concat());

@@ -149,6 +149,8 @@ const BODY: usize = 40;
 ///
 /// Nothing is looked at beyond the next row of dashes, so that many headers are no more work than one.
 pub(super) fn private_key(text: &[u8]) -> Option<usize> {
+    static FINDER: LazyLock<memchr::memmem::Finder<'_>> =
+        LazyLock::new(|| memchr::memmem::Finder::new(DASHES));
     let begin = b"-----BEGIN".len();
     let header = text.get(begin..text.len().min(140))?;
     let is_label = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'_');
@@ -159,7 +161,7 @@ pub(super) fn private_key(text: &[u8]) -> Option<usize> {
     }
     let body = begin + label.len() + DASHES.len();
     let piece = &text[body..text.len().min(body + KEY)];
-    let dashes = memchr::memmem::find(piece, DASHES);
+    let dashes = FINDER.find(piece);
     let inside = &piece[..dashes.unwrap_or(piece.len())];
     let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
     let head = &inside[..inside.len().min(600)];
