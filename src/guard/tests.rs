@@ -36,6 +36,7 @@ fn cases(lines: &str) -> Vec<Case> {
 }
 
 const POSITIVES: &str = include_str!("../../fixtures/secrets/positives.jsonl");
+const LOOKALIKES: &str = include_str!("../../fixtures/secrets/lookalikes.jsonl");
 const NEGATIVES: &str = include_str!("../../fixtures/secrets/negatives.jsonl");
 
 #[test]
@@ -73,6 +74,16 @@ fn most_secrets_of_the_labelled_set_are_found_and_little_else() {
     eprintln!("{figures}\n{}", [missed.as_slice(), wrong.as_slice()].concat().join("\n"));
     assert!(missed.len() * 20 <= positives.len(), "{figures}");
     assert!(wrong.len() * 100 <= negatives.len(), "{figures}");
+}
+
+#[test]
+fn what_only_looks_like_a_secret_is_none() {
+    let wrong: Vec<_> = cases(LOOKALIKES)
+        .into_iter()
+        .filter(|case| !found(&case.text).is_empty())
+        .map(|case| format!("{}: {:?}: {:?}", case.kind, case.text, found(&case.text)))
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 /// What is found in a text, in order.
