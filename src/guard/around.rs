@@ -133,14 +133,14 @@ pub(super) fn escaped_digits(text: &[u8], at: usize) -> usize {
         if !head.iter().all(u8::is_ascii_hexdigit) {
             return 0;
         }
-        let width = if before.ends_with(b"%") || before.ends_with(br"\x") {
+        let width: usize = if before.ends_with(b"%") || before.ends_with(br"\x") {
             2
         } else if before.ends_with(br"\u") {
             4
         } else {
             continue;
         };
-        return if width > written { width - written } else { 0 };
+        return width.saturating_sub(written);
     }
     0
 }

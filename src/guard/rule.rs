@@ -214,7 +214,7 @@ impl Rule {
         let is_one = match self.form {
             Form::Token { .. } => {
                 let is_glued = is_glued && text[start - 1] != b'_' && !is_escaped(&text[..start]);
-                !(is_glued && !value::has_digit(bytes)) && (self.is_sure || !value::is_placeholder(bytes))
+                (!is_glued || value::has_digit(bytes)) && (self.is_sure || !value::is_placeholder(bytes))
             }
             Form::Near { .. } => value::has_digit(bytes) && !value::is_placeholder(bytes),
             Form::Judged { judge, .. } => {

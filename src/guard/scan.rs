@@ -27,9 +27,9 @@ struct Keywords {
     rules: Vec<&'static Rule>,
     /// A bit for every three classes that a keyword begins with.
     begins: Box<[u64; CLASSES / 64]>,
-    /// Which bucket such a beginning has.
-    buckets: Box<[u16; CLASSES]>,
-    keywords: Vec<Vec<Keyword>>,
+    /// Which of the lists such a beginning has.
+    buckets: Box<[u16]>,
+    lists: Vec<Vec<Keyword>>,
 }
 
 /// As many beginnings there are, of three classes with five bits each.
@@ -37,6 +37,7 @@ const CLASSES: usize = 1 << 15;
 
 /// What a byte is taken for when a keyword is looked for: a letter in any case, a digit, `_`, `-`, another sign, no
 /// ASCII, a blank.
+#[allow(clippy::cast_possible_truncation, reason = "there are 256 bytes")]
 const CLASS: [u8; 256] = {
     let mut class = [30; 256];
     let mut at = 0;
@@ -72,8 +73,8 @@ fn keywords() -> &'static Keywords {
         let mut all = Keywords {
             rules: rules().collect(),
             begins: Box::new([0; CLASSES / 64]),
-            buckets: Box::new([0; CLASSES]),
-            keywords: Vec::new(),
+            buckets: vec![0; CLASSES].into_boxed_slice(),
+            lists: Vec::new(),
         };
         for (n, rule) in rules().enumerate() {
             for word in rule.keywords.iter().map(|keyword| keyword.as_bytes()) {
@@ -91,10 +92,10 @@ impl Keywords {
     fn add(&mut self, begin: usize, word: &'static [u8], rule: usize) {
         if self.begins[begin / 64] >> (begin % 64) & 1 == 0 {
             self.begins[begin / 64] |= 1 << (begin % 64);
-            self.buckets[begin] = u16::try_from(self.keywords.len()).expect("rules are few");
-            self.keywords.push(Vec::new());
+            self.buckets[begin] = u16::try_from(self.lists.len()).expect("rules are few");
+            self.lists.push(Vec::new());
         }
-        let bucket = &mut self.keywords[usize::from(self.buckets[begin])];
+        let bucket = &mut self.lists[usize::from(self.buckets[begin])];
         match bucket.iter_mut().find(|known| known.word == word) {
             Some(known) => known.rules.push(rule),
             None => bucket.push(Keyword { word, rules: vec![rule] }),
@@ -110,7 +111,7 @@ impl Keywords {
                 continue;
             }
             let at = last - 2;
-            for Keyword { word, rules } in &self.keywords[usize::from(self.buckets[begin])] {
+            for Keyword { word, rules } in &self.lists[usize::from(self.buckets[begin])] {
                 let Some(there) = text.get(at..at + word.len()) else { continue };
                 // Its end tells more than its beginning, which is known already.
                 let is_end = there[word.len() - 1].to_ascii_lowercase() == word[word.len() - 1];
