@@ -71,7 +71,7 @@ pub(super) static RULES: [Rule; 6] = [
         2.3,
         |_, value| !value.starts_with(b"$") && !is_plain(value),
     )
-    .on_line_with(b"curl "),
+    .on_line_with(b"curl"),
 ];
 
 /// Words that stand where a password would, and are none.

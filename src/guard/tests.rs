@@ -157,8 +157,9 @@ fn a_prefix_of_many_other_things_is_none_inside_of_a_word() {
 #[test]
 fn a_user_of_curl_is_told_from_others() {
     for (text, is_one) in [
+        ("curl -u ann:Tr0ub4dor3 https://x.y", true),
         ("curl -sS -u ann:Tr0ub4dor3 https://x.y", true),
-        ("CURL\t-X POST\t--user=ann:Tr0ub4dor3 https://x.y", false),
+        ("CURL\t-X POST\t--user=ann:Tr0ub4dor3 https://x.y", true),
         ("curl https://x.y --user 'ann:Tr0ub4dor3'", true),
         ("curl -x p -uann:Tr0ub4dor3 https://x.y", true),
         ("run -u ann:Tr0ub4dor3", false),

@@ -298,6 +298,24 @@ fn an_answer_tells_a_few_warnings_and_counts_the_rest() {
 }
 
 #[test]
+fn a_version_has_a_bounded_number_of_warnings_and_is_redacted_all_the_same() {
+    for (mode, last) in [
+        ("warn", "line 100 looks like password (and 50 more)"),
+        ("redact", "line 100 looked like password (and 50 more) and was not stored"),
+    ] {
+        let dir = scratch();
+        let store = open(dir.path(), &format!("[guard]\nmode = \"{mode}\"\n"));
+        let lines: Vec<_> = (100..250).map(|i| format!("password: Tr0ub4dor&3k{i}\n")).collect();
+        texts(&Dispatcher::new(store.clone()), [create("/memories/a.md", &lines.concat())]);
+        let version = store.history().unwrap().head(&memory("a.md")).unwrap().unwrap();
+        assert_eq!(version.warnings.len(), memdir::MOST_WARNINGS);
+        assert_eq!(version.warnings.last().unwrap().to_string(), last);
+        let text = std::fs::read_to_string(dir.path().join("memories/a.md")).unwrap();
+        assert_eq!(text.contains("Tr0ub4dor"), mode == "warn");
+    }
+}
+
+#[test]
 fn what_was_stored_before_is_restored_with_a_warning() {
     let dir = scratch();
     let store = open(dir.path(), "[guard]\nmode = \"off\"");
