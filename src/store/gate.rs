@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::Store;
 use super::batch::Batch;
 use crate::error::{Error, Result};
-use crate::guard::{Action, Found, Guard, Mode, Warning, without};
+use crate::guard::{Action, Found, Guard, Mode, Warning, warnings, without};
 use crate::journal::{Step, Stored};
 use crate::path::MemoryPath;
 use crate::text::Bytes;
@@ -49,14 +49,7 @@ pub(super) fn judge(
         return Err(Error::Secret { path: shown(guard, path), line: Some(*line), rule });
     }
     let is_left_out = |found: &&Found| found.action == Action::Redact && !is_restored;
-    let warnings = found
-        .iter()
-        .map(|found| Warning {
-            line: Some(found.line),
-            rule: found.rule.to_owned(),
-            is_redacted: is_left_out(&found),
-        })
-        .collect();
+    let warnings = warnings(&found, |found| is_left_out(&found));
     let bytes = if found.iter().any(|found| is_left_out(&found)) {
         Arc::new(without(&bytes, found.iter().filter(is_left_out)))
     } else {
@@ -120,11 +113,11 @@ pub(super) fn note_outside(guard: &Guard, steps: &mut Vec<Step>) {
     for step in &*steps {
         let Step::Write { path, content, .. } = step else { continue };
         let Stored::Here { new, .. } = &content.bytes else { continue };
-        notes.extend(guard.scan(new).into_iter().map(|found| Step::Warn {
+        notes.extend(warnings(&guard.scan(new), |_| false).into_iter().map(|warning| Step::Warn {
             path: path.clone(),
-            line: Some(found.line),
-            rule: found.rule.to_owned(),
-            is_redacted: false,
+            line: warning.line,
+            rule: warning.rule,
+            is_redacted: warning.is_redacted,
         }));
     }
     // Every path is written once.

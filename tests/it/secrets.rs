@@ -363,8 +363,8 @@ fn what_an_edit_makes_a_secret_is_told_though_its_letters_were_there() {
     let store = open(dir.path(), "");
     let key = concat!("AKIA", "Z7QXLM4RT2VW5YB3");
     let replace = |old: &str, new: &str| json!({"command": "str_replace", "path": "/memories/a.md", "old_str": old, "new_str": new});
-    let text = format!("x{key}\nTr0ub4dor&3kZ\n");
-    let calls = [create("/memories/a.md", &text), replace("xA", "A"), replace("Tr0", "password: Tr0")];
+    let text = format!("{key}x\nTr0ub4dor&3kZ\n");
+    let calls = [create("/memories/a.md", &text), replace("x\n", "\n"), replace("Tr0", "password: Tr0")];
     let answers = texts(&Dispatcher::new(store), calls);
     assert!(answers[1].0.starts_with("Error: Not stored: line 1 looks like aws-access-token"), "{answers:?}");
     assert!(answers[2].0.ends_with("Warning: line 2 looks like password"), "{answers:?}");
@@ -390,6 +390,24 @@ fn an_answer_tells_a_few_warnings_and_counts_the_rest() {
         answer.ends_with("\nWarning: line 10 looks like password\nWarning: and 20 more like these"),
         "{answer}"
     );
+}
+
+#[test]
+fn a_version_has_a_bounded_number_of_warnings_and_is_redacted_all_the_same() {
+    for (mode, last) in [
+        ("warn", "line 100 looks like password (and 50 more)"),
+        ("redact", "line 100 looked like password (and 50 more) and was not stored"),
+    ] {
+        let dir = scratch();
+        let store = open(dir.path(), &format!("[guard]\nmode = \"{mode}\"\n"));
+        let lines: Vec<_> = (100..250).map(|i| format!("password: Tr0ub4dor&3k{i}\n")).collect();
+        texts(&Dispatcher::new(store.clone()), [create("/memories/a.md", &lines.concat())]);
+        let version = store.history().unwrap().head(&memory("a.md")).unwrap().unwrap();
+        assert_eq!(version.warnings.len(), memdir::MOST_WARNINGS);
+        assert_eq!(version.warnings.last().unwrap().to_string(), last);
+        let text = std::fs::read_to_string(dir.path().join("memories/a.md")).unwrap();
+        assert_eq!(text.contains("Tr0ub4dor"), mode == "warn");
+    }
 }
 
 #[test]
