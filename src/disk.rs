@@ -11,6 +11,7 @@ mod inspect;
 mod kept;
 mod list;
 mod lock;
+mod made;
 mod mark;
 mod names;
 mod outside;

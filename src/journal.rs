@@ -28,6 +28,7 @@ mod prune;
 mod redact;
 mod redo;
 mod release;
+mod said;
 mod schema;
 mod scrub;
 mod since;
@@ -44,6 +45,7 @@ pub(crate) use past::Target;
 pub(crate) use prune::Stale;
 pub(crate) use redo::{Logged, LoggedStep, Past};
 pub(crate) use since::{Reach, Told};
+pub(crate) use said::Said;
 
 /// One boot of the machine and one mount of the file system: what was published in another run may be lost.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -81,7 +81,7 @@ mod tool;
 mod version;
 
 pub use error::{Cause, Error, NoContent, Result, Trouble};
-pub use guard::{Action, Guard, Mode, Warning};
+pub use guard::{Action, Guard, MOST_WARNINGS, Mode, Warning};
 pub use hash::Hash;
 pub use home::{
     Draft, Edited, ExportError, ImportError, Imported, Limits, Settled, export, import_archive,

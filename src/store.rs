@@ -466,7 +466,7 @@ impl Inner {
             session.sync_if_much();
         });
         if let Err(error) = served {
-            fail_all(waiting, &self.core.refine(error));
+            fail_all(waiting, &error);
         }
     }
 
@@ -487,7 +487,7 @@ impl Inner {
             (_, Err(_)) => lock(&self.engine),
         };
         if let Err(error) = engine.enter(core, patience, |_| ()) {
-            core.warn(&core.refine(error));
+            core.warn(&error);
         }
     }
 

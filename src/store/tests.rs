@@ -36,6 +36,8 @@ mod restore;
 mod revert;
 mod scan;
 mod since;
+mod search;
+mod unmake;
 mod withdraw;
 
 /// What stands somewhere below `memories`.
