@@ -44,8 +44,8 @@ pub(crate) use history::{History, Reader};
 pub(crate) use past::Target;
 pub(crate) use prune::Stale;
 pub(crate) use redo::{Logged, LoggedStep, Past};
-pub(crate) use since::{Reach, Told};
 pub(crate) use said::Said;
+pub(crate) use since::{Reach, Told};
 
 /// One boot of the machine and one mount of the file system: what was published in another run may be lost.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,6 +8,7 @@ use crate::hash::Hash;
 use crate::journal::{History, Reader};
 use crate::path::MemoryPath;
 
+mod entries;
 mod files;
 mod history;
 mod room;
@@ -44,7 +45,7 @@ pub struct Progress {
 #[non_exhaustive]
 pub struct Finding {
     /// What sort of thing, a stable name for programs. Of the history: `chain`, `content`, `database`, `head`, `clock`, `erasure`;
-    /// of files: `file`, `name`, `size`, `mode`, `link`, `special`, `mount`, `denied`, `hidden`; of the machine's room: `mode`,
+    /// of files: `file`, `name`, `size`, `mode`, `link`, `special`, `mount`, `denied`, `hidden`, `entry` (front matter); of the machine's room: `mode`,
     /// `gitignore`, `leftover`, `kept`. Of any of them: `secret`, and `unsearched` for what could not be searched for one.
     pub kind: &'static str,
     /// Whether it is wrong, or only worth knowing.
@@ -171,6 +172,11 @@ impl Store {
         }
         secrets::tell_absorbed(&absorbed, &self.inner.core.settings.guard, &mut findings);
         self.look_around(check, history, &mut findings)?;
+        if let Some(history) = history.filter(|_| !findings.is_damaged())
+            && let Err(error) = entries::look(self, history, &mut findings)
+        {
+            findings.damage(error)?;
+        }
         if check.secrets
             && let Err(error) = secrets::look(self, history.filter(|_| !findings.is_damaged()), &mut findings)
         {
