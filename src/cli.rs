@@ -18,6 +18,8 @@ mod cat;
 mod check;
 mod diff;
 mod edit;
+#[cfg(feature = "search")]
+mod entries;
 mod export;
 mod fault;
 mod forget;
@@ -35,8 +37,8 @@ mod place;
 mod prune;
 mod redact;
 mod restore;
-mod search;
 mod stats;
+mod traces;
 mod tree;
 mod walk;
 mod when;
@@ -95,13 +97,37 @@ enum Command {
     /// Erase what versions in the history held
     #[command(long_about = REDACT_ABOUT, after_help = REDACT_EXAMPLES)]
     Redact(redact::Args),
-    /// Remove old versions from the history
-    #[command(after_help = PRUNE_EXAMPLES)]
+    /// Remove entries whose time is over, or old versions from the history
+    #[command(long_about = PRUNE_ABOUT, after_help = PRUNE_EXAMPLES)]
     Prune(prune::Args),
     /// Remove the whole store, and prove that it is gone
     #[command(long_about = FORGET_ABOUT, after_help = FORGET_EXAMPLES)]
     Forget(forget::Args),
-    /// Answer calls of the memory tool, as a model makes them
+    /// Store an entry: one fact, with a category and an importance
+    #[cfg(feature = "search")]
+    #[command(long_about = STORE_ABOUT, after_help = STORE_EXAMPLES)]
+    Store(entries::store::Args),
+    /// Find the memories that answer a question, and print them
+    #[cfg(feature = "search")]
+    #[command(long_about = RETRIEVE_ABOUT, after_help = RETRIEVE_EXAMPLES)]
+    Retrieve(entries::retrieve::Args),
+    /// Find the memories that answer a question: a line for each, as `grep` would show it
+    #[cfg(feature = "search")]
+    #[command(after_help = SEARCH_EXAMPLES)]
+    Search(entries::retrieve::Args),
+    /// List memories, newest first
+    #[cfg(feature = "search")]
+    #[command(after_help = LIST_EXAMPLES)]
+    List(entries::list::Args),
+    /// Delete an entry by its id
+    #[cfg(feature = "search")]
+    #[command(after_help = DELETE_EXAMPLES)]
+    Delete(entries::delete::Args),
+    /// Print what an agent is to know from the start, for its system prompt
+    #[cfg(feature = "search")]
+    #[command(after_help = PREFETCH_EXAMPLES)]
+    Prefetch(entries::prefetch::Args),
+    /// Answer calls of the memory tools, as a model makes them
     #[command(long_about = CALL_ABOUT, after_help = CALL_EXAMPLES)]
     Call {
         #[command(flatten)]
@@ -109,6 +135,10 @@ enum Command {
         /// Who makes the changes, for the history [default: $MEMDIR_ACTOR, else an agent without a name]
         #[arg(long, value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
         actor: Option<String>,
+        /// Whose file the one-file tool keeps: /memories/NAME.txt [default: agent]
+        #[cfg(feature = "search")]
+        #[arg(long, value_name = "NAME", value_parser = tool::agent_name)]
+        agent: Option<String>,
         /// One call; without it, one call per line is read from standard input
         #[arg(value_name = "JSON", value_parser = clap::builder::NonEmptyStringValueParser::new())]
         json: Option<String>,
@@ -121,6 +151,14 @@ enum Command {
         /// Print the paragraph for the system prompt instead: when to look, what to save, what to forget
         #[arg(long)]
         system: bool,
+        /// Print the one-file tool alone (save and clear), for a model that is given no other memory
+        #[cfg(feature = "search")]
+        #[arg(long, conflicts_with = "system")]
+        one_file: bool,
+        /// The store whose settings add categories
+        #[cfg(feature = "search")]
+        #[command(flatten)]
+        place: Place,
     },
     /// Print a script that completes this command in a shell
     Completions {
@@ -141,6 +179,16 @@ enum Dialect {
     OpenAi,
     /// The tool list of an MCP server
     Mcp,
+}
+
+impl From<Dialect> for tool::Dialect {
+    fn from(dialect: Dialect) -> Self {
+        match dialect {
+            Dialect::Anthropic => Self::Anthropic,
+            Dialect::OpenAi => Self::OpenAi,
+            Dialect::Mcp => Self::Mcp,
+        }
+    }
 }
 
 const LONG_ABOUT: &str = "\
@@ -299,10 +347,84 @@ Examples:
   memdir redact memver_01KBA3XJ2M8Q4T6V0W2Y4Z6A8C
   memdir redact $(memdir grep --history -l 'a secret')";
 
+const PRUNE_ABOUT: &str = "\
+Remove entries whose time is over, or old versions from the history.
+
+Without --history entries go: those that have expired; of more than the settings allow (`max` in `[entries]`) those of the \
+lowest importance, decayed by age; and, where the settings say so (`unused`), what nobody has asked for in a long time. \
+Pinned ones stay, unless they have expired. On a terminal it asks before. All of it can be restored until the history is pruned.
+
+With --history old versions go, for good.";
+
 const PRUNE_EXAMPLES: &str = "\
 Examples:
+  memdir prune --dry-run
+  memdir prune --yes
   memdir prune --history --dry-run
   memdir prune --history --keep-age 90d --keep-versions 50";
+
+#[cfg(feature = "search")]
+const STORE_ABOUT: &str = "\
+Store an entry: one fact, with a category and an importance, in a Markdown file of its own.
+
+What says the same as an entry of the category that is there already makes no second one: that one is brought up to date. An \
+entry with the same --key is replaced. Others that are alike stay, and are named with what differs.
+
+The store is made if it is missing.";
+
+#[cfg(feature = "search")]
+const STORE_EXAMPLES: &str = "\
+Examples:
+  memdir store 'Prefers dark mode in every editor.' --category user_preference --importance 5
+  memdir store 'Staging runs on port 8443.' --category project_context --key staging.port --tag staging
+  memdir store - --category decision_log --expires 90d < decision.md";
+
+#[cfg(feature = "search")]
+const RETRIEVE_ABOUT: &str = "\
+Find the memories that answer a question, and print them, best first.
+
+It looks through entries and through the passages of all other files, by words and by meaning. The score is between 0 and 1, and \
+comparable between questions: what answers nothing scores low, and is left out.";
+
+#[cfg(feature = "search")]
+const RETRIEVE_EXAMPLES: &str = "\
+Examples:
+  memdir retrieve 'which port does staging use?'
+  memdir retrieve 'editor settings' --category user_preference --min-importance 4
+  memdir retrieve 'deployment' --as-of 'yesterday 14:30' --explain
+  memdir retrieve '' -n 3 --json";
+
+#[cfg(feature = "search")]
+const SEARCH_EXAMPLES: &str = "\
+Words of the question, and others derived from them, stand out. What matched by its meaning alone may have none.
+
+Examples:
+  memdir search 'staging port'
+  memdir search 'why sqlite' --path-prefix projects --since 4w";
+
+#[cfg(feature = "search")]
+const LIST_EXAMPLES: &str = "\
+Columns: id, importance, age of the last change, path; then, where there are any, `pinned` and tags. Files that are no \
+entries have no importance.
+
+Examples:
+  memdir list --category user_preference
+  memdir list --tag staging --json";
+
+#[cfg(feature = "search")]
+const DELETE_EXAMPLES: &str = "\
+`memdir restore` brings it back. A file that is no entry is not deleted: it may hold more than what is outdated.
+
+Examples:
+  memdir delete --id mem_01KBA3XJ2M8Q4T6V0W2Y4Z6A8C --reason 'moved to port 9443'";
+
+#[cfg(feature = "search")]
+const PREFETCH_EXAMPLES: &str = "\
+Pinned memories come first; then, with a QUERY, what answers it, else the newest and most important. Each has one line.
+
+Examples:
+  memdir prefetch
+  memdir prefetch 'Can you fix the staging deployment?' --budget 500";
 
 const FORGET_ABOUT: &str = "\
 Remove the whole store: all memories, their whole history, everything but `memdir.toml`. It cannot be undone.
@@ -317,7 +439,7 @@ Examples:
   memdir forget --all --yes --receipt receipt.json";
 
 const CALL_ABOUT: &str = "\
-Answer calls of the memory tool, as a model makes them.
+Answer calls of the memory tools, as a model makes them.
 
 A call is a `tool_use` block, or only its input, or a whole assistant message (all its calls are answered, in one user \
 message). With JSON as argument one call is answered, and the exit code is 1 if the answer is an error. Without it, calls \
@@ -338,8 +460,8 @@ pub fn main() -> ExitCode {
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
     #[allow(clippy::disallowed_methods, reason = "the arguments are read here and nowhere else")]
     let arguments: Vec<_> = env::args_os().collect();
-    let done = match search::asked(&arguments) {
-        Some(base) => speak(|out| search::run(base, out)),
+    let done = match traces::asked(&arguments) {
+        Some(base) => speak(|out| traces::run(base, out)),
         None => match Cli::try_parse_from(arguments) {
             Ok(cli) => run(cli.command),
             Err(wrong) => explain(&wrong),
@@ -365,22 +487,45 @@ fn run(command: Command) -> Result<ExitCode, Fault> {
         Command::Redact(args) => speak(|out| redact::run(&args, out)),
         Command::Prune(args) => speak(|out| prune::run(&args, out)),
         Command::Forget(args) => speak(|out| forget::run(&args, out)),
-        Command::Call { place, actor, json } => {
+        #[cfg(feature = "search")]
+        Command::Store(args) => speak(|out| entries::store::run(&args, out)),
+        #[cfg(feature = "search")]
+        Command::Retrieve(args) => speak(|out| entries::retrieve::run(&args, out)),
+        #[cfg(feature = "search")]
+        Command::Search(args) => speak(|out| entries::search::run(&args, out)),
+        #[cfg(feature = "search")]
+        Command::List(args) => speak(|out| entries::list::run(&args, out)),
+        #[cfg(feature = "search")]
+        Command::Delete(args) => speak(|out| entries::delete::run(&args, out)),
+        #[cfg(feature = "search")]
+        Command::Prefetch(args) => speak(|out| entries::prefetch::run(&args, out)),
+        Command::Call {
+            place,
+            actor,
+            #[cfg(feature = "search")]
+            agent,
+            json,
+        } => {
+            #[cfg(not(feature = "search"))]
+            let agent: Option<String> = None;
             let base = place.base(variable("MEMDIR_DIR")?)?;
             let actor = match actor {
                 Some(name) => Some(name),
                 None => variable("MEMDIR_ACTOR")?,
             };
-            call::run(&base, actor.map(Actor::Agent), json.as_deref())
+            call::run(&base, actor.map(Actor::Agent), agent.as_deref(), json.as_deref())
         }
         Command::Tools { system: true, .. } => print(format!("{}\n", tool::system_paragraph()).as_bytes()),
-        Command::Tools { dialect, system: false } => {
-            let definitions = tool::definitions(match dialect {
-                Dialect::Anthropic => tool::Dialect::Anthropic,
-                Dialect::OpenAi => tool::Dialect::OpenAi,
-                Dialect::Mcp => tool::Dialect::Mcp,
-            });
-            print(format!("{definitions:#}\n").as_bytes())
+        #[cfg(feature = "search")]
+        Command::Tools { dialect, one_file, place, .. } => {
+            let settings = place.settings(variable("MEMDIR_DIR")?)?;
+            let tools = tool::Definitions::new(dialect.into()).for_store(&settings);
+            let tools = if one_file { tools.one_file() } else { tools.to_json() };
+            print(format!("{tools:#}\n").as_bytes())
+        }
+        #[cfg(not(feature = "search"))]
+        Command::Tools { dialect, .. } => {
+            print(format!("{:#}\n", tool::definitions(dialect.into())).as_bytes())
         }
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -97,8 +97,10 @@ pub use store::{
     Restore, Restored, Search, Settings, Snapshot, Stats, Store, StoredFile, Unmerged, Warned,
 };
 pub use text::{Bytes, How, Line, Merged, Pattern, PatternError, merge, unified};
+#[cfg(feature = "search")]
+pub use tool::one_file_text;
 pub use tool::{
-    Answered, Block, Content, Dialect, Dispatcher, ImageSource, MessageError, ToolResult, ToolUse,
-    UserMessage, definitions, system_paragraph,
+    Answered, Block, Content, Definitions, Dialect, Dispatcher, ImageSource, MessageError, ToolResult,
+    ToolUse, UserMessage, definitions, system_paragraph,
 };
 pub use version::{ActorFilter, Keep, Log, Operation, Redacted, Version};

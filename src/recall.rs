@@ -23,6 +23,7 @@ mod retrieve;
 mod tests;
 
 use catalog::Catalog;
+pub(crate) use keep::categories;
 pub use keep::{NewEntry, Similar, Stored};
 pub use lifecycle::{Doomed, Why};
 pub use prefetch::Prefetch;

@@ -1,22 +1,35 @@
-//! The memory tool as an agent loop speaks it: calls in, results out, in exact words.
+//! The tools as an agent loop speaks them: calls in, results out, in exact words.
+//!
+//! They are the memory tool, whose answers are text, and, with the feature `search`, `memory_store`, `memory_retrieve`,
+//! `memory_delete` and the one-file tool, whose answers are JSON in that text.
 
+#[cfg(feature = "search")]
+use crate::recall::Recall;
 use crate::store::Store;
 
 mod definitions;
+#[cfg(feature = "search")]
+mod entries;
 mod lines;
 mod memory;
+#[cfg(feature = "search")]
+mod one_file;
+mod owned;
 mod wire;
 
-pub use definitions::{Dialect, definitions, system_paragraph};
+pub use definitions::{Definitions, Dialect, definitions, system_paragraph};
+#[cfg(feature = "search")]
+pub(crate) use entries::{MemoryShown, StoredShown};
 pub use lines::{Answered, MessageError, UserMessage};
+#[cfg(all(feature = "search", feature = "cli"))]
+pub(crate) use one_file::agent_name;
+#[cfg(feature = "search")]
+pub use one_file::one_file_text;
 pub use wire::{Block, Content, ImageSource, ToolResult, ToolUse};
 
-use memory::Step;
+use owned::Tool;
 
-/// The name of the memory tool in a request.
-const MEMORY: &str = "memory";
-
-/// Answers the tool calls of a model from one store. Cheap to clone; clones share the store.
+/// Answers the tool calls of a model from one store. Cheap to clone; clones share the store, and what is known of it.
 ///
 /// A call that fails is a result with `is_error`, never a panic and never an `Err`.
 ///
@@ -36,19 +49,62 @@ const MEMORY: &str = "memory";
 #[derive(Debug, Clone)]
 pub struct Dispatcher {
     store: Store,
+    #[cfg(feature = "search")]
+    recall: Recall,
+    #[cfg(feature = "search")]
+    agent: one_file::Agent,
+}
+
+/// What is left to do for a call.
+#[derive(Debug, Clone)]
+enum Step {
+    /// A call of the memory tool; or a refusal, of any tool.
+    File(memory::Step),
+    /// A call about entries.
+    #[cfg(feature = "search")]
+    Entry(entries::Request),
+    /// A call of the one-file tool.
+    #[cfg(feature = "search")]
+    OneFile(one_file::Action),
+}
+
+impl Step {
+    fn refused(words: String) -> Self {
+        Self::File(memory::Step::Refused(words))
+    }
+
+    /// Whether it can be answered together with the steps beside it.
+    fn is_grouped(&self) -> bool {
+        matches!(self, Self::File(memory::Step::Change(_) | memory::Step::Refused(_)))
+    }
 }
 
 impl Dispatcher {
-    /// Makes a dispatcher over a store.
+    /// Makes a dispatcher over a store. The index for retrieval is opened, or made, by the first call that asks for it.
     #[must_use]
     pub fn new(store: Store) -> Self {
-        Self { store }
+        Self {
+            #[cfg(feature = "search")]
+            recall: Recall::new(store.clone()),
+            #[cfg(feature = "search")]
+            agent: one_file::Agent::default(),
+            store,
+        }
+    }
+
+    /// The same, with the one-file tool's file at `/memories/{name}.txt`; without this it is `agent.txt`.
+    ///
+    /// # Errors
+    /// [`Error::Field`](crate::Error::Field) for a name that cannot be a file's.
+    #[cfg(feature = "search")]
+    pub fn with_agent(self, name: &str) -> crate::error::Result<Self> {
+        Ok(Self { agent: one_file::Agent::named(name)?, ..self })
     }
 
     /// Whether a tool of this name is answered here.
     #[must_use]
     pub fn owns(&self, name: &str) -> bool {
-        is_owned(name)
+        Tool::named(name).is_some()
     }
 
     /// Answers one call.
@@ -66,7 +122,7 @@ impl Dispatcher {
 
     fn run_each<'a>(&self, calls: impl Iterator<Item = &'a ToolUse> + Clone) -> Vec<ToolResult> {
         let steps: Vec<_> = calls.clone().map(|call| self.prepare(call)).collect();
-        let groups = steps.chunk_by(|a, b| !matches!(a, Step::View(_)) && !matches!(b, Step::View(_)));
+        let groups = steps.chunk_by(|a, b| a.is_grouped() && b.is_grouped());
         let answers = groups.flat_map(|group| self.perform_group(group));
         calls.zip(answers).map(|(call, answer)| self.result(call, answer)).collect()
     }
@@ -74,7 +130,11 @@ impl Dispatcher {
     /// What is sent back: an error quotes no secret.
     fn result(&self, call: &ToolUse, answer: memory::Answer) -> ToolResult {
         let is_error = answer.is_err();
-        let content = answer.unwrap_or_else(|words| Content::Text(self.masked(&words, call)));
+        let content = answer.unwrap_or_else(|words| {
+            let words = self.masked(&words, call);
+            let is_json = Tool::named(&call.name).is_some_and(Tool::speaks_json);
+            Content::Text(if is_json { serde_json::json!({"error": words}).to_string() } else { words })
+        });
         ToolResult { tool_use_id: call.id.clone(), content, is_error }
     }
 
@@ -82,38 +142,54 @@ impl Dispatcher {
     fn masked(&self, words: &str, call: &ToolUse) -> String {
         let guard = &self.store.settings().guard;
         let mut words = guard.mask(words).into_owned();
-        let texts = call.input.as_object().into_iter().flat_map(|input| input.values());
-        for text in texts.filter_map(serde_json::Value::as_str) {
+        each_text(&call.input, &mut |text| {
             for found in guard.scan(text.as_bytes()) {
                 let Some(value) = text.get(found.range.clone()) else { continue };
                 let note = format!("[redacted: {}]", found.rule);
-                words = words.replace(value, &note);
-                // What is quoted is cut off after so many characters.
-                if let Some(cut) = words.find('…') {
-                    let ends =
-                        |&end: &usize| value.is_char_boundary(end) && words[..cut].ends_with(&value[..end]);
-                    if let Some(end) = (4..value.len()).rev().find(ends) {
-                        words.replace_range(cut - end..cut, &note);
+                // A value may be quoted as it is, or with its line ends escaped.
+                let escaped = value.escape_debug().to_string();
+                let forms = [value, escaped.as_str()];
+                for value in &forms[..if escaped == value { 1 } else { 2 }] {
+                    words = words.replace(value, &note);
+                    // What is quoted is cut off after so many characters.
+                    if let Some(cut) = words.find('…') {
+                        let ends = |&end: &usize| {
+                            value.is_char_boundary(end) && words[..cut].ends_with(&value[..end])
+                        };
+                        if let Some(end) = (4..value.len()).rev().find(ends) {
+                            words.replace_range(cut - end..cut, &note);
+                        }
                     }
                 }
             }
-        }
+        });
         words
     }
 
     /// Reads a call as far as that goes without the disk.
     fn prepare(&self, call: &ToolUse) -> Step {
-        if !self.owns(&call.name) {
-            return Step::Refused(memory::words::unknown_tool(&call.name, MEMORY));
+        match Tool::named(&call.name) {
+            None => Step::refused(memory::words::unknown_tool(&call.name, &Tool::all_names())),
+            Some(Tool::Memory) => Step::File(memory::prepare(&call.input, &|path| self.store.admit(path))),
+            #[cfg(feature = "search")]
+            Some(Tool::OneFile) => one_file::prepare(&call.input).map_or_else(Step::refused, Step::OneFile),
+            #[cfg(feature = "search")]
+            Some(tool) => {
+                let read = entries::prepare(tool, &call.input, self.store.settings());
+                read.map_or_else(Step::refused, Step::Entry)
+            }
         }
-        memory::prepare(&call.input, &|path| self.store.admit(path))
     }
 
     fn perform(&self, step: &Step) -> memory::Answer {
         match step {
-            Step::Refused(words) => Err(words.clone()),
-            Step::View(view) => memory::view(&self.store, view),
-            Step::Change(change) => memory::change(&self.store, change),
+            Step::File(memory::Step::Refused(words)) => Err(words.clone()),
+            Step::File(memory::Step::View(view)) => memory::view(&self.store, view),
+            Step::File(memory::Step::Change(change)) => memory::change(&self.store, change),
+            #[cfg(feature = "search")]
+            Step::Entry(request) => entries::perform(&self.recall, request).map(Content::Text),
+            #[cfg(feature = "search")]
+            Step::OneFile(action) => one_file::perform(&self.store, &self.agent, action).map(Content::Text),
         }
     }
 
@@ -122,20 +198,26 @@ impl Dispatcher {
             return vec![self.perform(step)];
         }
         let changes = group.iter().filter_map(|step| match step {
-            Step::Change(change) => Some(change),
+            Step::File(memory::Step::Change(change)) => Some(change),
             _ => None,
         });
         let mut made = memory::change_all(&self.store, changes).into_iter();
         let answer = |step: &Step| match step {
-            Step::Change(_) => made.next().expect("the store answers every change"),
+            Step::File(memory::Step::Change(_)) => made.next().expect("the store answers every change"),
             other => self.perform(other),
         };
         group.iter().map(answer).collect()
     }
 }
 
-fn is_owned(name: &str) -> bool {
-    name == MEMORY
+/// Calls `each` with every text in a value.
+fn each_text(value: &serde_json::Value, each: &mut dyn FnMut(&str)) {
+    match value {
+        serde_json::Value::String(text) => each(text),
+        serde_json::Value::Array(values) => values.iter().for_each(|value| each_text(value, each)),
+        serde_json::Value::Object(fields) => fields.values().for_each(|value| each_text(value, each)),
+        _ => {}
+    }
 }
 
 #[cfg(test)]
@@ -146,5 +228,24 @@ mod tests {
     fn a_dispatcher_can_be_shared_by_threads() {
         fn assert_shared<T: Clone + Send + Sync + 'static>() {}
         assert_shared::<Dispatcher>();
+    }
+
+    #[cfg(feature = "search")]
+    #[test]
+    fn an_error_in_json_quotes_no_secret() {
+        let dir = tempfile::tempdir().unwrap();
+        let dispatcher = Dispatcher::new(Store::open(dir.path()).unwrap());
+        let key = format!("{}{}", "AKIA", "Z7VR4QLMN2PXWB5D");
+        let long = format!("{}{key}", "x ".repeat(45));
+        for input in [
+            serde_json::json!({"query": "x", "categories": [key]}),
+            serde_json::json!({"query": "x", "categories": [long]}),
+            serde_json::json!({"query": "x", "limit": key}),
+        ] {
+            let call = ToolUse { id: String::new(), name: "memory_retrieve".to_owned(), input };
+            let result = dispatcher.run(&call);
+            let Content::Text(text) = result.content else { panic!("it is text") };
+            assert!(text.contains("[redacted: ") && !text.contains("AKIAZ7"), "{text}");
+        }
     }
 }

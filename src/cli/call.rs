@@ -23,13 +23,27 @@ const JSON_BYTES_PER_BYTE: u64 = 8;
 const ANSWER_BYTES: usize = 1 << 20;
 
 /// Answers the one call `json`, or those on standard input.
-pub(super) fn run(base: &Utf8Path, actor: Option<Actor>, json: Option<&str>) -> Result<ExitCode, Fault> {
+///
+/// `agent` is whose file the one-file tool has.
+pub(super) fn run(
+    base: &Utf8Path,
+    actor: Option<Actor>,
+    agent: Option<&str>,
+    json: Option<&str>,
+) -> Result<ExitCode, Fault> {
     let mut builder = Store::builder(base);
     if let Some(actor) = actor {
         builder = builder.actor(actor);
     }
     let store = builder.open()?;
     let dispatcher = Dispatcher::new(store.clone());
+    #[cfg(feature = "search")]
+    let dispatcher = match agent {
+        Some(name) => dispatcher.with_agent(name)?,
+        None => dispatcher,
+    };
+    #[cfg(not(feature = "search"))]
+    let _ = agent;
     let done = match json {
         Some(json) => one(&dispatcher, &store, json),
         None => stream(&dispatcher, &store),

@@ -111,6 +111,14 @@ fn hint(error: &Error) -> Option<String> {
             "`memdir log` with that path tells whether it was there, and what became of it"
         }
         Error::NotText { .. } => "`memdir cat` gives its bytes, and any program may change the file itself",
+        Error::NoMemory { .. } => {
+            "`memdir list` shows the memories, each with its id; `memdir log --memory ID` tells what became of one"
+        }
+        Error::PlainFile { path } => {
+            return Some(format!(
+                "`memdir edit {path}` takes out what is outdated; or remove the file itself"
+            ));
+        }
         Error::NoVersion { .. } => {
             "`memdir log` lists the versions, each with its id; retention may have taken this one"
         }

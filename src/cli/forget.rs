@@ -12,7 +12,7 @@ use super::fault::{FAILED, Fault};
 use super::out::{self, Out};
 use super::outlet::{Existing, Outlet, failed};
 use super::place::{Common, Missing, Opened};
-use super::search::{self, Searched};
+use super::traces::{self, Searched};
 use super::when;
 use super::words::{many, many_of};
 use crate::store::Receipt;
@@ -113,14 +113,14 @@ fn search(base: &Utf8Path, traces: &[Vec<u8>]) -> io::Result<Searched> {
     #[allow(clippy::disallowed_methods, reason = "the command starts itself")]
     let itself = env::current_exe()?;
     let mut child = Command::new(itself)
-        .arg(search::NAME)
+        .arg(traces::NAME)
         .arg(base)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()?;
     let mut stdin = child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
     // It reads all of them before it answers.
-    let written = stdin.write_all(search::encode(traces).as_bytes());
+    let written = stdin.write_all(traces::encode(traces).as_bytes());
     drop(stdin);
     let output = child.wait_with_output()?;
     written?;

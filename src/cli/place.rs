@@ -13,6 +13,8 @@ use super::paths::{Whereabouts, flat};
 use super::variable;
 use crate::error::Error;
 use crate::path::MemoryPath;
+#[cfg(feature = "search")]
+use crate::store::Settings;
 use crate::store::{Actor, Store, Warned};
 
 /// The store when nothing names one.
@@ -94,6 +96,18 @@ impl Place {
     /// The base directory of the store, `MEMDIR_DIR` being `variable`.
     pub(super) fn base(&self, variable: Option<String>) -> Result<Utf8PathBuf, Fault> {
         fit(self.named(variable).unwrap_or_else(|| DEFAULT.into()))
+    }
+
+    /// The settings of the store that is named, `MEMDIR_DIR` being `variable`; the defaults where none is, or where that
+    /// variable names none that is there.
+    #[cfg(feature = "search")]
+    pub(super) fn settings(&self, variable: Option<String>) -> Result<Settings, Fault> {
+        let is_given = self.named(None).is_some();
+        let Some(base) = self.named(variable) else { return Ok(Settings::default()) };
+        match Store::builder(fit(base)?).create(false).open() {
+            Err(Error::NoStore { .. }) if !is_given => Ok(Settings::default()),
+            opened => Ok(opened?.settings().clone()),
+        }
     }
 
     fn named(&self, variable: Option<String>) -> Option<Utf8PathBuf> {
@@ -192,9 +206,14 @@ impl Opened {
         {
             warning.warn();
         }
-        for Warned { path, warning, .. } in self.store.take_warned() {
-            complain(&format!("warning: {path}: {warning}"));
-        }
+        tell_warned(&self.store.take_warned());
+    }
+}
+
+/// Tells what looks like a secret in what was stored.
+pub(super) fn tell_warned(warned: &[Warned]) {
+    for Warned { path, warning, .. } in warned {
+        complain(&format!("warning: {path}: {warning}"));
     }
 }
 

@@ -1,4 +1,4 @@
-//! `memdir prune`: removes old history.
+//! `memdir prune`: removes entries whose time is over, or old history.
 
 use std::time::Duration;
 
@@ -17,20 +17,24 @@ use crate::version::Keep;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Remove old versions from the history; the newest ten of each file always stay
-    #[arg(long, required = true)]
+    /// Remove old versions from the history, and no entry; the newest ten of each file always stay
+    #[arg(long, required = cfg!(not(feature = "search")))]
     history: bool,
     /// Only show what would be removed
     #[arg(long)]
     dry_run: bool,
+    /// Do not ask before entries are removed
+    #[cfg(feature = "search")]
+    #[arg(long, conflicts_with = "history")]
+    yes: bool,
     /// Keep versions not older than this, such as 90d [default: as `memdir.toml` says, for this and the next two]
-    #[arg(long, value_name = "SPAN", value_parser = when::span)]
+    #[arg(long, value_name = "SPAN", value_parser = when::span, requires = "history")]
     keep_age: Option<Duration>,
     /// Keep so many versions of each memory
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", requires = "history")]
     keep_versions: Option<u64>,
     /// Keep so much history, such as 1GiB
-    #[arg(long, value_name = "SIZE", value_parser = when::size)]
+    #[arg(long, value_name = "SIZE", value_parser = when::size, requires = "history")]
     keep_size: Option<u64>,
     #[command(flatten)]
     common: Common,
@@ -38,6 +42,12 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
     let opened = args.common.open(Missing::Refuse)?;
+    #[cfg(feature = "search")]
+    if !args.history {
+        let how =
+            super::entries::prune::How { is_dry: args.dry_run, is_sure: args.yes, is_json: args.common.json };
+        return super::entries::prune::run(&opened, how, out);
+    }
     let keep = keep(args, opened.store.settings());
     if keep.is_all() {
         return Err(Fault::usage("all history is to be kept").hint(

@@ -36,6 +36,18 @@ pub(super) fn moment(text: &str) -> Result<DateTime<Utc>, String> {
     Clock { now: now.to_utc(), today: now.date_naive(), local: &local }.read(text)
 }
 
+/// Reads a moment that is to come: one, or a span from now on.
+#[cfg(feature = "search")]
+pub(super) fn coming(text: &str) -> Result<DateTime<Utc>, String> {
+    match seconds(text.trim()).map(TimeDelta::try_seconds) {
+        None => moment(text),
+        Some(span) => {
+            let end = span.and_then(|span| Utc::now().checked_add_signed(span));
+            end.ok_or_else(|| "that is too far away".to_owned())
+        }
+    }
+}
+
 /// A moment as people read it: local time, to the second.
 pub(super) fn local(time: &DateTime<Utc>) -> String {
     time.with_timezone(&Local).format("%Y-%m-%d %H:%M:%S").to_string()

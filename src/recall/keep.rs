@@ -10,7 +10,7 @@ use super::record::{CATEGORIES, Record, Times, fold, is_category, is_out_of_sigh
 use super::{DateTime, Error, MemoryId, MemoryPath, Recall, Result, Utc};
 use crate::entry::{self, Value};
 use crate::index::{Filter, Query};
-use crate::store::{Edit, Found, Look, OnSimilar, Recent, RecentState, Settings, Snapshot};
+use crate::store::{Edit, Found, Look, OnSimilar, Recent, RecentState, Settings, Snapshot, Warned};
 use crate::version::Operation;
 
 mod field;
@@ -50,6 +50,8 @@ pub struct Stored {
     pub duplicate_of: Option<MemoryId>,
     /// The most alike of what stays beside it, up to three.
     pub similar: Vec<Similar>,
+    /// What looks like a secret in what was stored.
+    pub warned: Vec<Warned>,
 }
 
 /// An entry that is alike.
@@ -112,12 +114,12 @@ impl Recall {
         let (mark, candidates) = self.candidates(&new)?;
         let settings = store.settings().clone();
         let now = store.now();
-        let stored = store.change(move |snapshot| {
+        let (stored, warned) = store.change_warned(move |snapshot| {
             let known = read(snapshot, mark, &candidates, &new, &settings, now)?;
             decide(snapshot, &new, known, &settings, now)
         })?;
         self.count_stored(&stored)?;
-        Ok(stored)
+        Ok(Stored { warned, ..stored })
     }
 
     /// Deletes an entry; the reason is in the history.
@@ -290,7 +292,8 @@ fn decide(
     }
     let superseded = superseded.into_iter().map(|at| known[at].id).collect();
     let duplicate_of = duplicate.map(|at| known[at].id);
-    Ok((edits, Stored { memory_id, path, superseded, duplicate_of, similar }))
+    let warned = Vec::new();
+    Ok((edits, Stored { memory_id, path, superseded, duplicate_of, similar, warned }))
 }
 
 /// The front matter of a new entry.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::memory::words;
-use super::{Content, Dispatcher, MEMORY, ToolResult, ToolUse, is_owned};
+use super::{Content, Dispatcher, Tool, ToolResult, ToolUse};
 
 /// The user message that answers an assistant message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -47,7 +47,7 @@ enum Line {
 }
 
 impl Dispatcher {
-    /// Answers the memory calls of an assistant message, in order, and names the others.
+    /// Answers the calls of an assistant message that are memdir's, in order, and names the others.
     ///
     /// # Errors
     /// [`MessageError`] where there is no assistant message. One without a call is answered by a message without a
@@ -106,7 +106,10 @@ fn read_line(line: &[u8]) -> Option<Line> {
             Ok((calls, _)) => Line::Message(calls),
             Err(error) => unreadable(&words::no_message(error)),
         },
-        _ => Line::Call(ToolUse { id: String::new(), name: MEMORY.to_owned(), input: Value::Object(object) }),
+        _ => {
+            let name = Tool::of_input(&object).name().to_owned();
+            Line::Call(ToolUse { id: String::new(), name, input: Value::Object(object) })
+        }
     })
 }
 
@@ -122,7 +125,7 @@ fn calls_of(message: &Map<String, Value>) -> Result<(Vec<ToolUse>, Vec<String>),
             continue;
         }
         let call = take_call(&mut block.clone());
-        if is_owned(&call.name) {
+        if Tool::named(&call.name).is_some() {
             calls.push(call);
         } else {
             left_alone.push(call.id);

@@ -15,6 +15,8 @@ mod view;
 pub(super) mod words;
 
 pub(super) use call::{Step, prepare};
+#[cfg(feature = "search")]
+pub(super) use fields::as_integer;
 pub(super) use view::view;
 
 use call::Change;

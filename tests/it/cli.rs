@@ -68,12 +68,31 @@ fn wrong_usage_is_exit_code_2_and_makes_nothing() {
         "$MEMDIR restore --to memver_01ARZ3NDEKTSV4RRFFQ69G5FAV",
         "$MEMDIR restore --before now --change memchg_01ARZ3NDEKTSV4RRFFQ69G5FAV",
         "$MEMDIR check --expect-head 00",
-        "$MEMDIR prune",
+        "$MEMDIR prune --keep-age 1d",
         "$MEMDIR export",
         "$MEMDIR forget",
         "$MEMDIR redact",
     ];
-    for line in cases {
+    let entries: &[&str] = &[
+        "$MEMDIR store",
+        "$MEMDIR store 'no category'",
+        "$MEMDIR store x --category food",
+        "$MEMDIR store ' ' --category decision_log",
+        "$MEMDIR store x --category decision_log --importance 0",
+        "$MEMDIR store x --category decision_log --supersedes 7",
+        "$MEMDIR retrieve",
+        "$MEMDIR search x --limit 0",
+        "$MEMDIR list --min-importance 6",
+        "$MEMDIR delete --id mem_01ARZ3NDEKTSV4RRFFQ69G5FAV",
+        "$MEMDIR delete --id mem_01ARZ3NDEKTSV4RRFFQ69G5FAV --reason ' '",
+        "$MEMDIR prefetch --budget 0",
+        "$MEMDIR prune --history --yes",
+        "$MEMDIR tools --one-file --system",
+        "$MEMDIR call --agent '' '{}'",
+        "$MEMDIR call --agent a/b '{}'",
+    ];
+    let entries = if cfg!(feature = "search") { entries } else { &[] };
+    for line in cases.iter().chain(entries) {
         let done = shell(dir.path(), line);
         assert_eq!((done.code, done.out.as_str()), (Some(2), ""), "{line}: {}", done.err);
         assert!(!done.err.is_empty(), "{line}");
@@ -87,7 +106,7 @@ fn completions_and_manual_are_printed() {
     for name in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let done = feed(&mut memdir(dir.path(), ["completions", name]), "");
         assert_eq!(done.code, Some(0), "{name}");
-        assert!(done.out.contains("memdir") && !done.out.contains("__search"), "{name}");
+        assert!(done.out.contains("memdir") && !done.out.contains("__traces"), "{name}");
     }
     let manual = feed(&mut memdir(dir.path(), ["man"]), "");
     assert_eq!(manual.code, Some(0));
@@ -97,7 +116,7 @@ fn completions_and_manual_are_printed() {
         manual.out
     );
     assert!(
-        manual.out.contains(".TH memdir-restore 1") && !manual.out.contains("__search"),
+        manual.out.contains(".TH memdir-restore 1") && !manual.out.contains("__traces"),
         "{}",
         manual.out
     );

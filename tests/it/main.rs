@@ -6,6 +6,8 @@ mod cli;
 #[cfg(feature = "cli")]
 mod concurrency;
 mod edit;
+#[cfg(feature = "search")]
+mod entries;
 mod floors;
 mod front_matter;
 #[cfg(feature = "cli")]

@@ -534,12 +534,12 @@ fn the_search_finds_what_a_forgetting_would_leave() {
     fs::write(dir.path().join("memory/memdir.toml"), "# the text of a canary\n").unwrap();
     // `the text of a canary`, and `never there`.
     let traces = "dGhlIHRleHQgb2YgYSBjYW5hcnk=\nbmV2ZXIgdGhlcmU=\n";
-    let done = feed(&mut memdir(dir.path(), ["__search", "memory"]), traces);
+    let done = feed(&mut memdir(dir.path(), ["__traces", "memory"]), traces);
     let found = &objects(&done)[0]["found"];
     let found: Vec<_> = found.as_array().unwrap().iter().map(|place| place.as_str().unwrap()).collect();
     assert!(found.contains(&"memories/canary.md") && found.contains(&"memdir.toml"), "{found:?}");
     assert!(found.iter().any(|place| place.starts_with(".memdir/journal.db")), "{found:?}");
-    assert_eq!(feed(&mut memdir(dir.path(), ["__search", "memory"]), "no base64!\n").code, Some(2));
+    assert_eq!(feed(&mut memdir(dir.path(), ["__traces", "memory"]), "no base64!\n").code, Some(2));
 }
 
 #[test]

@@ -46,7 +46,8 @@ pub(super) fn as_string<'a>(name: &str, value: &'a Value) -> Result<&'a str, Str
     value.as_str().ok_or_else(|| words::wrong_type(name, "a string"))
 }
 
-fn as_integer(value: &Value) -> Option<i64> {
+/// An integer, or a float that is one.
+pub(in crate::tool) fn as_integer(value: &Value) -> Option<i64> {
     let number = value.as_number()?;
     number.as_i64().or_else(|| integral(number))
 }

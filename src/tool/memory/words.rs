@@ -266,6 +266,12 @@ pub(super) fn refused(error: &Error, command: Command, paths: &[&Named]) -> Stri
     }
 }
 
+/// As [`refused`], for a change that no command of this tool makes.
+#[cfg(feature = "search")]
+pub(in crate::tool) fn of_any_change(error: &Error) -> String {
+    refused(error, Command::Create, &[])
+}
+
 /// A read knows three reasons.
 fn read_trouble(why: Trouble) -> Trouble {
     match why {

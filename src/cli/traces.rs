@@ -1,4 +1,4 @@
-//! `memdir __search`: looks for traces in every byte that is left of a store, as a process that never opened its journal.
+//! `memdir __traces`: looks for traces in every byte that is left of a store, as a process that never opened its journal.
 
 #![allow(clippy::disallowed_methods, reason = "it reads what is on the disk as anybody would")]
 
@@ -18,7 +18,7 @@ use super::out::Out;
 use super::pipe;
 
 /// The name of the command, which is for memdir itself: no help and no completion knows it.
-pub(super) const NAME: &str = "__search";
+pub(super) const NAME: &str = "__traces";
 /// Bytes that are read at once.
 const PIECE: usize = 1 << 20;
 

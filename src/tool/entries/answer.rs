@@ -1,0 +1,328 @@
+//! The shapes of the answers.
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde::Serialize;
+
+use crate::recall::{Memory, Similar, Stored, Terms};
+use crate::store::Warned;
+use crate::text;
+
+/// Characters that one answer of `memory_retrieve` has at most.
+const MOST_CHARS: usize = 16_000;
+/// Room for what stands around the memories: `{"memories":[],"more":100}`.
+const FRAME_CHARS: usize = 30;
+/// As many warnings are told in one answer.
+const MOST_WARNINGS: usize = 10;
+
+/// The answer of `memory_delete`.
+pub(super) const DELETED: &str = r#"{"success":true}"#;
+
+/// What a call of `memory_store` is answered.
+#[derive(Debug, Serialize)]
+pub(crate) struct StoredShown<'a> {
+    success: bool,
+    memory_id: String,
+    path: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    superseded: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duplicate_of: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    similar: Vec<SimilarShown<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct SimilarShown<'a> {
+    id: String,
+    content: std::borrow::Cow<'a, str>,
+    score: f64,
+    differs: &'a [&'static str],
+}
+
+/// A memory as `memory_retrieve` shows it.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct MemoryShown<'a> {
+    id: String,
+    content: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    category: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    tags: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    importance: Option<u8>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    score: Option<f64>,
+    created_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<String>,
+    path: String,
+    lines: [usize; 2],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    terms: Option<TermsShown>,
+}
+
+/// How a score came about.
+#[derive(Debug, Clone, Copy, Serialize)]
+struct TermsShown {
+    lexical: f64,
+    semantic: f64,
+    relevance: f64,
+    neighbours: f64,
+    importance: f64,
+}
+
+impl<'a> StoredShown<'a> {
+    pub(crate) fn new(stored: &'a Stored) -> Self {
+        Self {
+            success: true,
+            memory_id: stored.memory_id.to_string(),
+            path: stored.path.to_string(),
+            superseded: stored.superseded.iter().map(ToString::to_string).collect(),
+            duplicate_of: stored.duplicate_of.map(|id| id.to_string()),
+            similar: stored.similar.iter().map(SimilarShown::new).collect(),
+            warning: warning(&stored.warned),
+        }
+    }
+}
+
+impl<'a> SimilarShown<'a> {
+    fn new(similar: &'a Similar) -> Self {
+        Self {
+            id: similar.id.to_string(),
+            content: text::quote(&similar.content),
+            score: decimals(similar.score),
+            differs: &similar.differs,
+        }
+    }
+}
+
+impl<'a> MemoryShown<'a> {
+    pub(crate) fn new(memory: &'a Memory) -> Self {
+        Self {
+            id: memory.id.to_string(),
+            content: &memory.content,
+            category: memory.category.as_deref(),
+            tags: &memory.tags,
+            importance: memory.importance,
+            score: Some(decimals(memory.score)),
+            created_at: seconds(&memory.created_at),
+            expires_at: memory.expires_at.as_ref().map(seconds),
+            path: memory.path.to_string(),
+            lines: [memory.lines.0, memory.lines.1],
+            terms: None,
+        }
+    }
+
+    /// The same without a score, for a list that nothing was asked of.
+    #[cfg(feature = "cli")]
+    pub(crate) fn unranked(memory: &'a Memory) -> Self {
+        Self { score: None, ..Self::new(memory) }
+    }
+
+    /// The same with how the score came about.
+    #[cfg(feature = "cli")]
+    pub(crate) fn explained(memory: &'a Memory) -> Self {
+        let Terms { lexical, semantic, relevance, neighbours, importance } = memory.terms;
+        let [lexical, semantic, relevance, neighbours, importance] =
+            [lexical, semantic, relevance, neighbours, importance].map(decimals);
+        let terms = TermsShown { lexical, semantic, relevance, neighbours, importance };
+        Self { terms: Some(terms), ..Self::new(memory) }
+    }
+}
+
+/// The answer of `memory_retrieve`: as many of the best as fit. One that does not fit alone is cut.
+pub(super) fn retrieved(memories: &[Memory]) -> String {
+    let room = MOST_CHARS - FRAME_CHARS;
+    let (mut parts, mut used): (Vec<String>, usize) = (Vec::new(), 0);
+    for memory in memories {
+        let shown = MemoryShown::new(memory);
+        let mut part = text(&shown);
+        let mut size = part.chars().count();
+        if parts.is_empty() && size > room {
+            part = cut(&shown, room);
+            size = part.chars().count();
+        }
+        if used + size > room {
+            break;
+        }
+        used += size + 1; // and a comma
+        parts.push(part);
+    }
+    let more = memories.len() - parts.len();
+    let more = if more > 0 { format!(r#","more":{more}"#) } else { String::new() };
+    format!(r#"{{"memories":[{}]{more}}}"#, parts.join(","))
+}
+
+/// A memory whose content is cut off so that all of it has at most so many characters.
+fn cut(shown: &MemoryShown<'_>, room: usize) -> String {
+    let whole = shown.content;
+    let with = |end: usize| {
+        let content = format!("{}…", &whole[..end]);
+        text(&MemoryShown { content: &content, ..shown.clone() })
+    };
+    // The end of the first so many characters, of which there can be no more than there is room for.
+    let ends: Vec<usize> = whole.char_indices().map(|(at, _)| at).take(room).collect();
+    let fits = |&end: &usize| with(end).chars().count() <= room;
+    with(ends[..ends.partition_point(fits)].last().copied().unwrap_or(0))
+}
+
+fn warning(warned: &[Warned]) -> Option<String> {
+    let mut lines: Vec<_> =
+        warned.iter().take(MOST_WARNINGS).map(|warned| warned.warning.to_string()).collect();
+    if let more @ 1.. = warned.len().saturating_sub(MOST_WARNINGS) {
+        lines.push(format!("and {more} more like these"));
+    }
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+pub(super) fn text(answer: &impl Serialize) -> String {
+    serde_json::to_string(answer).expect("text, finite numbers and lists of them can be written as JSON")
+}
+
+/// Three decimals, and no `-0.0`; what is no number counts as 0.
+fn decimals(score: f32) -> f64 {
+    let score = f64::from(score);
+    if score.is_finite() { (score * 1000.0).round() / 1000.0 + 0.0 } else { 0.0 }
+}
+
+fn seconds(time: &DateTime<Utc>) -> String {
+    time.to_rfc3339_opts(SecondsFormat::Secs, true)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::path::MemoryPath;
+
+    const ID: &str = "mem_01ARZ3NDEKTSV4RRFFQ69G5FAV";
+
+    fn memory(content: &str) -> Memory {
+        Memory {
+            id: ID.parse().unwrap(),
+            content: content.to_owned(),
+            category: None,
+            tags: Vec::new(),
+            importance: None,
+            score: 0.8,
+            created_at: "2026-11-30T09:12:44.987Z".parse().unwrap(),
+            updated_at: "2026-11-30T09:12:44.987Z".parse().unwrap(),
+            expires_at: None,
+            key: None,
+            pinned: false,
+            path: MemoryPath::parse("/memories/notes.md").unwrap(),
+            lines: (3, 4),
+            terms: Terms::default(),
+        }
+    }
+
+    #[test]
+    fn a_memory_has_its_fields_in_order_and_no_nulls() {
+        let plain = memory("a \"b\"\nc");
+        let entry = Memory {
+            category: Some("decision_log".to_owned()),
+            tags: vec!["x".to_owned()],
+            importance: Some(4),
+            score: 0.123_456,
+            expires_at: Some("2027-01-01T00:00:00Z".parse().unwrap()),
+            key: Some("k".to_owned()),
+            pinned: true,
+            ..plain.clone()
+        };
+        assert_eq!(
+            retrieved(&[plain, entry]),
+            concat!(
+                r#"{"memories":[{"id":"mem_01ARZ3NDEKTSV4RRFFQ69G5FAV","content":"a \"b\"\nc","score":0.8,"#,
+                r#""created_at":"2026-11-30T09:12:44Z","path":"/memories/notes.md","lines":[3,4]},"#,
+                r#"{"id":"mem_01ARZ3NDEKTSV4RRFFQ69G5FAV","content":"a \"b\"\nc","category":"decision_log","#,
+                r#""tags":["x"],"importance":4,"score":0.123,"created_at":"2026-11-30T09:12:44Z","#,
+                r#""expires_at":"2027-01-01T00:00:00Z","path":"/memories/notes.md","lines":[3,4]}]}"#
+            )
+        );
+        assert_eq!(retrieved(&[]), r#"{"memories":[]}"#);
+    }
+
+    #[test]
+    fn a_score_has_three_decimals() {
+        for (score, shown) in [
+            (0.0, "0.0"),
+            (1.0, "1.0"),
+            (0.8, "0.8"),
+            (0.1234, "0.123"),
+            (0.9996, "1.0"),
+            (-0.0001, "0.0"),
+            (f32::NAN, "0.0"),
+        ] {
+            assert_eq!(decimals(score).to_string().trim_end_matches(".0"), shown.trim_end_matches(".0"));
+            assert_eq!(serde_json::to_string(&decimals(score)).unwrap(), shown);
+        }
+    }
+
+    #[test]
+    fn an_answer_stays_within_its_limit() {
+        let kinds = ["plain ", "\n\"\\", "\u{1}", "trà đá ", "😀"];
+        for (kind, size) in
+            kinds.iter().flat_map(|kind| [1, 700, 1200, 5000, 200_000].map(|size| (kind, size)))
+        {
+            for count in [1, 3, 40] {
+                let memories = vec![memory(&kind.repeat(size / kind.chars().count() + 1)); count];
+                let text = retrieved(&memories);
+                assert!(text.chars().count() <= MOST_CHARS, "{kind:?} {size} {count}");
+                let answer: Value = serde_json::from_str(&text).unwrap();
+                let shown = answer["memories"].as_array().unwrap();
+                let more = usize::try_from(answer["more"].as_u64().unwrap_or(0)).unwrap();
+                assert_eq!(shown.len() + more, count);
+                assert!(!shown.is_empty());
+                let content = shown[0]["content"].as_str().unwrap();
+                assert!(content == memories[0].content || content.ends_with('…'));
+                if content.ends_with('…') {
+                    // Nothing more would have fitted.
+                    assert!(text.chars().count() > MOST_CHARS - FRAME_CHARS - 8, "{kind:?} {size} {count}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_stored_is_told_with_what_there_is_to_tell() {
+        let path = MemoryPath::parse("/memories/decision_log/a.md").unwrap();
+        let (id, other): (crate::id::MemoryId, crate::id::MemoryId) =
+            (ID.parse().unwrap(), "mem_01ARZ3NDEKTSV4RRFFQ69G5FAW".parse().unwrap());
+        let mut stored = Stored {
+            memory_id: id,
+            path,
+            superseded: Vec::new(),
+            duplicate_of: None,
+            similar: Vec::new(),
+            warned: Vec::new(),
+        };
+        assert_eq!(
+            text(&StoredShown::new(&stored)),
+            format!(r#"{{"success":true,"memory_id":"{ID}","path":"/memories/decision_log/a.md"}}"#)
+        );
+        stored.superseded.push(other);
+        stored.duplicate_of = Some(id);
+        let content = "y".repeat(300);
+        stored.similar.push(Similar { id: other, content, score: 0.912_34, differs: vec!["number", "name"] });
+        let told: Value = serde_json::from_str(&text(&StoredShown::new(&stored))).unwrap();
+        assert_eq!(
+            told,
+            json!({
+                "success": true,
+                "memory_id": ID,
+                "path": "/memories/decision_log/a.md",
+                "superseded": [other.to_string()],
+                "duplicate_of": ID,
+                "similar": [{
+                    "id": other.to_string(),
+                    "content": format!("{}…", "y".repeat(200)),
+                    "score": 0.912,
+                    "differs": ["number", "name"],
+                }],
+            })
+        );
+    }
+}

@@ -1,0 +1,246 @@
+//! The tools over entries and the one-file tool, called as the agents of the articles call them.
+
+use memdir::{Content, Dispatcher, Store, ToolUse, one_file_text};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+struct Agent {
+    dispatcher: Dispatcher,
+    dir: TempDir,
+}
+
+impl Agent {
+    fn new(settings: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("memdir.toml"), settings).unwrap();
+        let clock = || "2026-11-30T09:12:44Z".parse().unwrap();
+        let store = Store::builder(dir.path()).clock(clock).open().unwrap();
+        Self { dispatcher: Dispatcher::new(store), dir }
+    }
+
+    /// The text of the answer to one call, and whether it is an error.
+    fn say(&self, name: &str, input: &Value) -> (String, bool) {
+        let call = ToolUse { id: "toolu_1".to_owned(), name: name.to_owned(), input: input.clone() };
+        let result = self.dispatcher.run(&call);
+        match result.content {
+            Content::Text(text) => (text, result.is_error),
+            Content::Blocks(blocks) => panic!("{blocks:?}"),
+        }
+    }
+
+    /// The answer to a call that works.
+    fn ask(&self, name: &str, input: &Value) -> Value {
+        let (text, is_error) = self.say(name, input);
+        assert!(!is_error, "{text}");
+        serde_json::from_str(&text).unwrap()
+    }
+
+    /// The words of the answer to a call that does not.
+    fn refusal(&self, name: &str, input: &Value) -> String {
+        let (text, is_error) = self.say(name, input);
+        assert!(is_error, "{text}");
+        let answer: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(answer.as_object().unwrap().len(), 1, "{text}");
+        answer["error"].as_str().unwrap().to_owned()
+    }
+}
+
+fn tool_use(id: &str, name: &str, input: &Value) -> Value {
+    json!({"type": "tool_use", "id": id, "name": name, "input": input})
+}
+
+/// The answers of a user message: their ids, and the JSON in their texts.
+fn answers(message: &Value) -> Vec<(String, Value)> {
+    let results = message["content"].as_array().unwrap();
+    let answer = |result: &Value| {
+        let text = result["content"].as_str().unwrap();
+        let json = serde_json::from_str(text).unwrap_or_else(|_| text.into());
+        (result["tool_use_id"].as_str().unwrap().to_owned(), json)
+    };
+    results.iter().map(answer).collect()
+}
+
+#[test]
+fn the_articles_agent_stores_finds_and_deletes() {
+    let agent = Agent::new("");
+    let mut tags = json!({
+        "content": "The user prefers dark mode in every editor.",
+        "category": "user_preference",
+        "tags": ["editor", "theme"],
+        "importance": 5,
+    });
+    let message = json!({"role": "assistant", "content": [
+        {"type": "text", "text": "I will remember that."},
+        tool_use("toolu_1", "memory_store", &tags),
+        tool_use("toolu_2", "bash", &json!({"command": "ls"})),
+        tool_use("toolu_3", "memory_retrieve", &json!({"query": "dark mode", "limit": 5})),
+    ]});
+    let answered = agent.dispatcher.run_message(&message).unwrap();
+    assert_eq!(answered.left_alone, ["toolu_2"]);
+    let answers = answers(&serde_json::to_value(&answered.message).unwrap());
+    let [(first, stored), (second, found)] = &answers[..] else { panic!("{answers:?}") };
+    assert_eq!((first.as_str(), second.as_str()), ("toolu_1", "toolu_3"));
+    let path = "/memories/user_preference/the-user-prefers-dark-mode-in-every-editor.md";
+    let id = stored["memory_id"].as_str().unwrap();
+    assert_eq!(*stored, json!({"success": true, "memory_id": id, "path": path}));
+    let score = found["memories"][0]["score"].as_f64().unwrap();
+    assert!(score > 0.3 && score <= 1.0, "{score}");
+    assert_eq!(
+        *found,
+        json!({"memories": [{
+            "id": id,
+            "content": "The user prefers dark mode in every editor.",
+            "category": "user_preference",
+            "tags": ["editor", "theme"],
+            "importance": 5,
+            "score": score,
+            "created_at": "2026-11-30T09:12:44Z",
+            "path": path,
+            "lines": [7, 7],
+        }]})
+    );
+    // Another form of the same is no second entry.
+    tags["content"] = "the user prefers  dark mode in every editor.".into();
+    let again = agent.ask("memory_store", &tags);
+    assert_eq!((again["memory_id"].as_str(), again["duplicate_of"].as_str()), (Some(id), Some(id)));
+    let gone = agent.ask("memory_delete", &json!({"memory_id": id, "reason": "Switched to light mode."}));
+    assert_eq!(gone, json!({"success": true}));
+    assert_eq!(agent.ask("memory_retrieve", &json!({"query": "dark mode"})), json!({"memories": []}));
+    let words = agent.refusal("memory_delete", &json!({"memory_id": id, "reason": "again"}));
+    assert!(words.starts_with(&format!("there is no entry with the id {id} (any more)")), "{words}");
+}
+
+#[test]
+fn calls_that_come_together_are_answered_in_their_order() {
+    let agent = Agent::new("");
+    let lines = [
+        r#"{"command":"create","path":"/memories/notes.md","file_text":"The staging server listens on port 8443.\n"}"#,
+        r#"{"query":"staging port"}"#,
+        r#"{"content":"Production listens on port 9443.","category":"project_context","importance":4}"#,
+        r#"{"command":"str_replace","path":"/memories/notes.md","old_str":"8443","new_str":"8444"}"#,
+        r#"{"query":"port","categories":["project_context"]}"#,
+        r#"{"query":"staging port"}"#,
+        r#"{"action":"save","content":"x"}"#,
+        r#"{"command":"view","path":"/memories/agent.txt"}"#,
+    ];
+    let lines: Vec<&[u8]> = lines.iter().map(|line| line.as_bytes()).collect();
+    let answers = agent.dispatcher.run_lines(&lines);
+    let texts: Vec<String> = answers
+        .iter()
+        .map(|line| {
+            let result: Value = serde_json::from_str(line).unwrap();
+            assert!(result.get("is_error").is_none(), "{line}");
+            result["content"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    let contents = |text: &str| -> Vec<String> {
+        let found: Value = serde_json::from_str(text).unwrap();
+        let memories = found["memories"].as_array().unwrap();
+        memories.iter().map(|memory| memory["content"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(contents(&texts[1]), ["The staging server listens on port 8443."]);
+    assert_eq!(contents(&texts[4]), ["Production listens on port 9443."]);
+    assert_eq!(contents(&texts[5])[0], "The staging server listens on port 8444.");
+    assert_eq!(texts[6], r#"{"success":true,"message":"Memory saved."}"#);
+    assert!(texts[7].contains("[2026-11-30] x"), "{}", texts[7]);
+}
+
+#[test]
+fn a_plain_file_is_not_deleted_by_its_id() {
+    let agent = Agent::new("");
+    agent.say(
+        "memory",
+        &json!({"command": "create", "path": "/memories/notes.md", "file_text": "Green tea.\n\nOld news.\n"}),
+    );
+    let found = agent.ask("memory_retrieve", &json!({"query": "green tea"}));
+    let memory = &found["memories"][0];
+    assert_eq!((&memory["path"], &memory["lines"]), (&json!("/memories/notes.md"), &json!([1, 3])));
+    assert!(memory.get("category").is_none() && memory.get("importance").is_none());
+    let words = agent.refusal("memory_delete", &json!({"memory_id": memory["id"], "reason": "old"}));
+    assert!(words.contains("/memories/notes.md") && words.contains("`str_replace`"), "{words}");
+    let malformed = agent.refusal("memory_delete", &json!({"memory_id": "7", "reason": "old"}));
+    assert!(malformed.contains("`mem_` and 26 letters and digits"), "{malformed}");
+    let unknown = json!({"memory_id": "mem_01ARZ3NDEKTSV4RRFFQ69G5FAV", "reason": "old"});
+    let words = agent.refusal("memory_delete", &unknown);
+    assert!(words.starts_with("there is no entry with the id mem_01ARZ3NDEKTSV4RRFFQ69G5FAV"), "{words}");
+}
+
+#[test]
+fn what_the_rules_of_an_entry_say_is_said_to_the_model() {
+    let agent = Agent::new("[entries]\ncategories = [\"recipes\"]\n");
+    let entry = |more: Value| {
+        let mut input = json!({"content": "Rice needs 12 minutes.", "category": "recipes", "importance": 2});
+        for (key, value) in more.as_object().unwrap() {
+            input[key] = value.clone();
+        }
+        input
+    };
+    assert_eq!(agent.ask("memory_store", &entry(json!({})))["success"], true);
+    let long = "x".repeat(10 << 20);
+    let tags: Vec<String> = (0..10_000).map(|number| number.to_string()).collect();
+    for (more, words) in [
+        (json!({"content": ""}), "content: must not be empty; it is \"\""),
+        (
+            json!({"category": "food"}),
+            "category: must be one of user_preference, project_context, factual_knowledge, decision_log, relationship, \
+             task_progress, recipes; it is \"food\"",
+        ),
+        (
+            json!({"expires_at": "2026-11-30"}),
+            "expires_at: must be in the future; it is \"2026-11-30T00:00:00Z\"",
+        ),
+        (json!({"content": long}), "content: must be at most 1048576 bytes"),
+        (json!({"tags": tags}), "tags: must be at most 32; it is 10000 tags"),
+        (json!({"tags": ["x".repeat(65)]}), "tags: must each be at most 64 characters; it is \"xxx"),
+    ] {
+        let said = agent.refusal("memory_store", &entry(more));
+        assert!(said.starts_with(words) && said.chars().count() < 300, "{said}");
+    }
+    let future = entry(json!({"content": "Lasts a day.", "expires_at": "2026-12-01"}));
+    agent.ask("memory_store", &future);
+    let found = agent.ask("memory_retrieve", &json!({"query": "lasts a day", "categories": ["recipes"]}));
+    assert_eq!(found["memories"][0]["expires_at"], "2026-12-01T00:00:00Z");
+}
+
+#[test]
+fn a_secret_in_an_entry_is_warned_of_or_refused() {
+    let key = format!("{}{}", "AKIA", "Z7VR4QLMN2PXWB5D");
+    let input =
+        json!({"content": format!("The key is {key}."), "category": "project_context", "importance": 3});
+    let warned = Agent::new("[guard]\nmode = \"warn\"\n").ask("memory_store", &input);
+    assert!(warned["warning"].as_str().is_some_and(|words| !words.is_empty()), "{warned}");
+    assert!(!warned.to_string().contains(&key), "{warned}");
+    let agent = Agent::new("[guard]\nmode = \"block\"\n");
+    let words = agent.refusal("memory_store", &input);
+    assert!(words.starts_with("not stored: ") && !words.contains(&key), "{words}");
+    let wrong = json!({"content": "x", "category": key, "importance": 3});
+    let words = agent.refusal("memory_store", &wrong);
+    assert!(words.contains("[redacted: ") && !words.contains(&key), "{words}");
+}
+
+#[test]
+fn the_articles_one_file_agent_keeps_its_notes() {
+    let agent = Agent::new("");
+    let dispatcher = agent.dispatcher.clone().with_agent("code_review_agent").unwrap();
+    let save =
+        |content: &str| tool_use("t", "memory_20250818", &json!({"action": "save", "content": content}));
+    let message = json!({"role": "assistant", "content": [
+        save("Team: snake_case"),
+        save("Trọng SQL injection prevention"),
+        tool_use("t", "memory_20250818", &json!({"action": "forget", "content": ""})),
+    ]});
+    let answered = dispatcher.run_message(&message).unwrap();
+    let answers = answers(&serde_json::to_value(&answered.message).unwrap());
+    let saved = json!({"success": true, "message": "Memory saved."});
+    let unknown = json!({"success": false, "message": "Unknown action."});
+    assert_eq!(
+        answers.into_iter().map(|(_, answer)| answer).collect::<Vec<_>>(),
+        [saved.clone(), saved, unknown]
+    );
+    assert!(answered.message.content.iter().all(|result| !result.is_error));
+    let store = Store::open(agent.dir.path()).unwrap();
+    assert_eq!(
+        one_file_text(&store, "code_review_agent").unwrap(),
+        "[2026-11-30] Team: snake_case\n[2026-11-30] Trọng SQL injection prevention\n"
+    );
+}
