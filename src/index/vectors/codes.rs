@@ -108,13 +108,13 @@ pub(super) fn nearest(codes: &[u64], query: &[u64], admitted: Option<&Bitmap>, w
         }
         measure(codes, query, &mut distances);
         let first = u32::try_from(group * GROUP).unwrap_or(u32::MAX);
-        if word == all {
-            let least = distances[..count].iter().fold(u16::MAX, |least, distance| least.min(*distance));
-            if least >= best.limit {
-                continue;
-            }
+        let limit = best.limit;
+        if distances[..count].iter().fold(u16::MAX, |least, distance| least.min(*distance)) >= limit {
+            continue;
         }
-        for bit in bits(word) {
+        let bit = |(distance, bit): (&u16, u32)| u64::from(*distance < limit) << bit;
+        let below = distances.iter().zip(0..).map(bit).fold(0, |below, bit| below | bit);
+        for bit in bits(word & below) {
             best.offer(distances[bit], first.saturating_add(u32::try_from(bit).unwrap_or_default()));
         }
         best.sink();
