@@ -125,21 +125,22 @@ pub(super) fn nearest(codes: &[u64], query: &[u64], admitted: Option<&Bitmap>, w
 /// The distances of some rows, at most a group.
 fn measure(codes: &[u64], query: &[u64], distances: &mut [u16; GROUP]) {
     if let Ok(query) = <&[u64; 4]>::try_from(query) {
-        // 256 dimensions: a shape that the compiler makes vectors of.
+        // 256 dimensions: written out, it takes half the time of a loop over the words.
         for (distance, code) in distances.iter_mut().zip(codes.as_chunks::<4>().0) {
-            *distance = differing(code, query);
+            let parts = [code[0] ^ query[0], code[1] ^ query[1], code[2] ^ query[2], code[3] ^ query[3]];
+            *distance = ones(parts[0]) + ones(parts[1]) + ones(parts[2]) + ones(parts[3]);
         }
     } else {
         for (distance, code) in distances.iter_mut().zip(codes.chunks_exact(query.len())) {
-            *distance = differing(code, query);
+            *distance = code.iter().zip(query).map(|(a, b)| ones(a ^ b)).sum();
         }
     }
 }
 
 #[inline]
-#[allow(clippy::cast_possible_truncation, reason = "a code has at most 4,096 bits")]
-fn differing(code: &[u64], query: &[u64]) -> u16 {
-    code.iter().zip(query).map(|(a, b)| (a ^ b).count_ones() as u16).sum()
+#[allow(clippy::cast_possible_truncation, reason = "a word has 64 bits")]
+fn ones(word: u64) -> u16 {
+    word.count_ones() as u16
 }
 
 /// Rows with small distances.
