@@ -17,20 +17,28 @@ const CASES: &[Case] = &[
     ("a line of 1 MiB", || cut(&PROSE.replace('\n', " "), 1 << 20)),
     ("1 MiB of one character", || cut("a", 1 << 20)),
     ("1 MiB of one digit", || cut("4", 1 << 20)),
+    ("1 MiB of dashes", || cut("-", 1 << 20)),
     ("1 MiB of digits and blanks", || cut("4111 ", 1 << 20)),
-    ("1 MiB of base64", || {
-        let mut state = 1_u32;
-        (0..1 << 20)
-            .map(|_| {
-                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                char::from(
-                    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-                        [(state >> 26) as usize],
-                )
-            })
-            .collect()
+    ("1 MiB of numbers as long as a card's", || {
+        let numbers: Vec<_> =
+            (0..1 << 16).map(|i: u64| format!("{} ", 4_111_111_111_111_111 + 7 * i)).collect();
+        cut(&numbers.concat(), 1 << 20)
     }),
+    ("1 MiB of base64", || chance(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")),
+    ("1 MiB of base32", || chance(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567")),
     ("1 MiB of names", || cut("token: x, key=y; password is z. ", 1 << 20)),
+    ("1 MiB of passwords", || cut("password=Tr0ub4dor&3\n", 1 << 20)),
+    ("1 MiB of cards", || cut("4111 1111 1111 1111\n", 1 << 20)),
+    ("1 MiB of keys", || cut(concat!("AKIA", "Z7QXLM4RT2VW5YB3\n"), 1 << 20)),
+    ("1 MiB of AKIA", || cut("AKIA", 1 << 20)),
+    ("1 MiB of sk-ant-", || cut("sk-ant-", 1 << 20)),
+    ("1 MiB of sk-ant-api03-", || cut("sk-ant-api03-", 1 << 20)),
+    ("1 MiB of ghp_", || cut("ghp_", 1 << 20)),
+    ("1 MiB of password", || cut("password", 1 << 20)),
+    ("1 MiB of -----BEGIN", || cut("-----BEGIN", 1 << 20)),
+    ("1 MiB of headers of keys", || cut("-----BEGIN PRIVATE KEY-----(", 1 << 20)),
+    ("1 MiB of curl", || cut("curl -u x1234567 ", 1 << 20)),
+    ("1 MiB of kinds", || cut("kind: secret\ndata:\n", 1 << 20)),
 ];
 
 const PROSE: &str = "# Notes on the project\n\n- The user prefers short answers, and tests before code.\n\
@@ -38,6 +46,16 @@ const PROSE: &str = "# Notes on the project\n\n- The user prefers short answers,
     - The API key lives in the vault, never in files. Tokens expire after 3600 seconds.\n\
     - Commit 3f2a9c1d8e7b6a5f4e3d2c1b0a9f8e7d6c5b4a39 broke the build; see https://ci.example.org/builds/123456.\n\
     - La réunion est à 9 h 30; das Passwort steht im Tresor.\n\n";
+
+/// 1 MiB of letters by chance.
+fn chance(letters: &[u8]) -> String {
+    let mut state = 1_u32;
+    let mut letter = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        char::from(letters[(state >> 16) as usize % letters.len()])
+    };
+    (0..1 << 20).map(|_| letter()).collect()
+}
 
 fn cut(text: &str, length: usize) -> String {
     let mut end = length;

@@ -11,6 +11,7 @@ mod inspect;
 mod kept;
 mod list;
 mod lock;
+mod made;
 mod mark;
 mod names;
 mod outside;
@@ -21,6 +22,8 @@ mod stage;
 mod stat;
 mod tree;
 mod walk;
+#[cfg(feature = "search")]
+mod watch;
 
 pub(crate) use base::{Base, sync_at};
 pub(crate) use lock::Held;
@@ -33,6 +36,8 @@ pub(crate) use sandbox::{Backend, Handles, OpenFile, Place};
 pub(crate) use stage::{Draft, check_writable, make_in, merge, move_to_free, remove_empty};
 pub(crate) use stat::{Kind, Stamp};
 pub(crate) use tree::{Go, Visit, What, survey, visit};
+#[cfg(feature = "search")]
+pub(crate) use watch::{News, Watch};
 
 /// What stands at a path, looked at from the root down.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -121,14 +121,14 @@ pub enum Error {
         /// What the operating system or the database said.
         source: Option<Cause>,
     },
-    /// The memory directory could not be read.
+    /// The memory directory, or its journal, could not be read.
     #[error("the memory directory cannot be read: {why}")]
     Read {
         /// The reason, in words that name nothing of the host.
         why: Trouble,
         /// What was being done, for a log: verb and name.
         doing: String,
-        /// What the operating system said.
+        /// What the operating system or the database said.
         source: Option<Cause>,
     },
     /// Another process kept the store locked for longer than the settings allow.
@@ -311,6 +311,16 @@ impl Error {
     pub(crate) fn read(doing: impl Into<String>, source: impl Into<io::Error>) -> Self {
         let source = source.into();
         Self::Read { why: Trouble::of(&source), doing: doing.into(), source: Some(source.into()) }
+    }
+
+    /// The same failure where nothing was to be written: the journal has one sort of error for both.
+    pub(crate) fn of_reading(self) -> Self {
+        match self {
+            Self::Write { why, doing, source } if why != Trouble::SyncFailed => {
+                Self::Read { why, doing, source }
+            }
+            error => error,
+        }
     }
 }
 

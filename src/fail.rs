@@ -1,4 +1,4 @@
-//! Points at which a test can stop a change as a crash would. Outside of unit tests there is nothing here.
+//! Points at which a test can stop a change as a crash would, or let a sync fail. Outside of unit tests there is nothing here.
 
 /// Ends everything, as far as memory files are concerned, when the test has asked for the crash to be here.
 #[inline]
@@ -7,8 +7,19 @@ pub(crate) fn step() {
     armed::step();
 }
 
+/// Whether the sync that is about to be made fails, since the test has asked for that.
+#[inline]
+pub(crate) fn breaks_sync() -> bool {
+    #[cfg(test)]
+    return armed::breaks_sync();
+    #[cfg(not(test))]
+    false
+}
+
 #[cfg(test)]
-pub(crate) use armed::{crash_after, die, interfere_after, is_crashed, kill_after, survive, was_left_alone};
+pub(crate) use armed::{
+    break_next_sync, crash_after, die, interfere_after, is_crashed, kill_after, survive, was_left_alone,
+};
 
 #[cfg(test)]
 mod armed {
@@ -20,6 +31,20 @@ mod armed {
         static CRASHED: Cell<bool> = const { Cell::new(false) };
         /// Whether the crash takes the whole process.
         static KILLS: Cell<bool> = const { Cell::new(false) };
+    }
+
+    thread_local! {
+        /// Whether the next sync of a directory fails.
+        static BREAKS_SYNC: Cell<bool> = const { Cell::new(false) };
+    }
+
+    /// Lets the next sync of a directory fail, of this thread.
+    pub(crate) fn break_next_sync() {
+        BREAKS_SYNC.set(true);
+    }
+
+    pub(super) fn breaks_sync() -> bool {
+        BREAKS_SYNC.take()
     }
 
     type Hook = (usize, Box<dyn FnOnce()>);

@@ -5,17 +5,19 @@
 //! with the text and no faster. Formats are ASCII: one that is spelled in look-alikes of other alphabets is no key that
 //! works, and is not found.
 
+mod around;
 mod card;
 mod gitleaks;
 mod ours;
 mod policy;
 mod rule;
 mod scan;
+mod shape;
 mod size;
 #[cfg(test)]
 mod tests;
 mod value;
 
-pub(crate) use policy::without;
-pub use policy::{Action, Found, Guard, Mode, Warning, rule_names};
+pub use policy::{Action, Found, Guard, MOST_WARNINGS, Mode, Warning, rule_names};
+pub(crate) use policy::{warnings, without};
 pub use size::fits;

@@ -204,7 +204,7 @@ impl Index {
     pub(crate) fn refresh(&mut self) -> Result<(), IndexError> {
         let is_same = |view: &View| place::current(&self.dir).is_some_and(|name| name == view.generation);
         self.view = match self.view.take().filter(is_same) {
-            Some(mut view) => view.refresh(&self.model).is_ok().then_some(view),
+            Some(mut view) => view.refresh().is_ok().then_some(view),
             None => None,
         };
         // A commit by another process in between takes files away from one that opens the commit before.

@@ -28,6 +28,7 @@ mod prune;
 mod redact;
 mod redo;
 mod release;
+mod said;
 mod schema;
 mod scrub;
 mod since;
@@ -43,6 +44,7 @@ pub(crate) use history::{History, Reader};
 pub(crate) use past::Target;
 pub(crate) use prune::Stale;
 pub(crate) use redo::{Logged, LoggedStep, Past};
+pub(crate) use said::Said;
 pub(crate) use since::{Reach, Told};
 
 /// One boot of the machine and one mount of the file system: what was published in another run may be lost.

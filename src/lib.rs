@@ -58,6 +58,10 @@ compile_error!(
 #[doc(hidden)]
 pub mod cli;
 mod disk;
+#[cfg_attr(
+    not(feature = "search"),
+    allow(dead_code, unused_imports, reason = "the rest of it is for what makes and retrieves entries")
+)]
 mod entry;
 mod error;
 mod fail;
@@ -77,7 +81,7 @@ mod tool;
 mod version;
 
 pub use error::{Cause, Error, NoContent, Result, Trouble};
-pub use guard::{Action, Guard, Mode, Warning};
+pub use guard::{Action, Guard, MOST_WARNINGS, Mode, Warning};
 pub use hash::Hash;
 pub use home::{
     Draft, Edited, ExportError, ImportError, Imported, Limits, Settled, export, import_archive,

@@ -53,7 +53,7 @@ pub use export::StoredFile;
 pub use forget::Receipt;
 pub use gate::Warned;
 pub use history::History;
-use notice::Stamps;
+use notice::Noticed;
 pub use open::Builder;
 use plan::Plan;
 pub(crate) use put::Put;
@@ -154,8 +154,7 @@ struct Inner {
     core: Core,
     queue: Queue,
     engine: Mutex<Engine>,
-    /// What the files were when they were last looked at; `None`: what is on disk about that.
-    stamps: Mutex<Option<Stamps>>,
+    noticed: Mutex<Noticed>,
 }
 
 impl Store {
@@ -467,7 +466,7 @@ impl Inner {
             session.sync_if_much();
         });
         if let Err(error) = served {
-            fail_all(waiting, &self.core.refine(error));
+            fail_all(waiting, &error);
         }
     }
 
@@ -488,7 +487,7 @@ impl Inner {
             (_, Err(_)) => lock(&self.engine),
         };
         if let Err(error) = engine.enter(core, patience, |_| ()) {
-            core.warn(&core.refine(error));
+            core.warn(&error);
         }
     }
 

@@ -29,7 +29,7 @@ pub(super) struct Args {
     /// The end that the chain must have had at some time, as --print-head printed it
     #[arg(long, value_name = "HEAD", value_parser = head)]
     expect_head: Option<Hash>,
-    /// Look for secrets in every file and every version of the history, too
+    /// Look for secrets, too: in every file, every version, and what else the store keeps
     #[arg(long)]
     secrets: bool,
     #[command(flatten)]

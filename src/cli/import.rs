@@ -11,7 +11,7 @@ use super::busy::Busy;
 use super::fault::{FAILED, Fault};
 use super::out::{self, Out};
 use super::pipe;
-use super::place::{Common, Missing};
+use super::place::{Common, Missing, Opened};
 use super::when;
 use super::words::many;
 use crate::error::Error;
@@ -52,7 +52,25 @@ enum Source {
 pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
     let limits = Limits { files: args.max_files, bytes: args.max_bytes };
     let source = open(&args.source, &limits)?;
-    let mut opened = args.common.open(Missing::Make)?;
+    let opened = args.common.open(Missing::Make)?;
+    let store = opened.store.clone();
+    import(args, opened, source, &limits, out).map_err(|fault| {
+        // A store that was made for nothing is in the way of who looks for one.
+        if store.unmake() {
+            fault
+        } else {
+            fault.and("the store that was made for it stays: something is in it by now")
+        }
+    })
+}
+
+fn import(
+    args: &Args,
+    mut opened: Opened,
+    source: Source,
+    limits: &Limits,
+    out: &mut Out,
+) -> Result<u8, Fault> {
     if let Some(reason) = &args.reason {
         opened.store = opened.store.with_reason(reason);
     }
@@ -65,9 +83,9 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
     let busy = Busy::with("importing");
     let done = match source {
         Source::Directory => {
-            import_directory(&opened.store, args.source.as_std_path(), &into, others, &limits)
+            import_directory(&opened.store, args.source.as_std_path(), &into, others, limits)
         }
-        Source::Archive(file) => import_archive(&opened.store, file, &into, others, &limits),
+        Source::Archive(file) => import_archive(&opened.store, file, &into, others, limits),
     };
     drop(busy);
     let done = done.map_err(|error| refused(error, &opened.options))?;

@@ -10,6 +10,7 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::lock::{self, LOCK};
+use super::made::Made;
 use super::mark::Marked;
 use super::room::{JOURNAL, JOURNAL_FILES, MEMORIES, ROOM, Room, sync_directory, syncable};
 use super::sandbox::{Backend, Sandbox};
@@ -28,6 +29,8 @@ pub(crate) struct Base {
     pub(crate) sandbox: Sandbox,
     pub(crate) site: Site,
     path: PathBuf,
+    /// What was made to open it.
+    pub(crate) made: Made,
     /// The lock file, opened for reading by who only looks at the mark.
     mark: RwLock<Option<File>>,
 }
@@ -43,26 +46,13 @@ impl Base {
             Err(e) => return Err(Error::read("open the base directory", e)),
         };
         let site = Site::of(&fd)?;
-        Ok(Some(Self { sandbox: Sandbox::new(fd, backend)?, site, path, mark: RwLock::default() }))
-    }
-
-    /// Makes the base directory and those above it, private where they are new, and syncs what it made.
-    pub(crate) fn make(path: &Path, dir_mode: u32) -> Result<()> {
-        use std::os::unix::fs::DirBuilderExt as _;
-        let path = std::path::absolute(path).map_err(|e| Error::write("find the base directory", e))?;
-        let missing: Vec<&Path> = path.ancestors().take_while(|dir| !dir.exists()).collect();
-        std::fs::DirBuilder::new()
-            .recursive(true)
-            .mode(dir_mode)
-            .create(&path)
-            .map_err(|e| Error::write("make the base directory", e))?;
-        for dir in missing.iter().filter_map(|dir| dir.parent()) {
-            let parent =
-                rustix::fs::open(dir, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
-                    .map_err(|e| Error::write("open a directory above the base", e))?;
-            sync_directory(&parent, "a directory above the base")?;
-        }
-        Ok(())
+        Ok(Some(Self {
+            sandbox: Sandbox::new(fd, backend)?,
+            site,
+            path,
+            made: Made::default(),
+            mark: RwLock::default(),
+        }))
     }
 
     /// Whether the directory looks like a store.

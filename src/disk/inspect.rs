@@ -1,6 +1,6 @@
 //! What a check looks at beside the memories, and the little that it may mend: modes, and what keeps git out.
 
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
@@ -36,16 +36,19 @@ impl Base {
 
     /// The names in one of the room's directories, as text; one that is not there has none.
     pub(crate) fn things(&self, name: &str) -> Result<Vec<String>> {
-        let failed = |e| Error::read(format!("look into .memdir/{name}"), e);
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let dir =
-            match rustix::fs::openat(self.sandbox.base(), format!("{ROOM}/{name}"), flags, Mode::empty()) {
-                Ok(dir) => dir,
-                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(Vec::new()),
-                Err(e) => return Err(failed(e)),
-            };
-        let names = names(dir.as_fd()).map_err(failed)?;
+        let Some(dir) = self.room_directory(name)? else { return Ok(Vec::new()) };
+        let names = names(dir.as_fd()).map_err(|e| Error::read(format!("look into .memdir/{name}"), e))?;
         Ok(names.into_iter().map(|(name, _)| name.to_string_lossy().into_owned()).collect())
+    }
+
+    /// One of the room's directories, to look into; `None` where it is none, or a link.
+    pub(crate) fn room_directory(&self, name: &str) -> Result<Option<OwnedFd>> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        match rustix::fs::openat(self.sandbox.base(), format!("{ROOM}/{name}"), flags, Mode::empty()) {
+            Ok(dir) => Ok(Some(dir)),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+            Err(e) => Err(Error::read(format!("look into .memdir/{name}"), e)),
+        }
     }
 
     /// Takes from a file or directory the permissions of others that `mode` does not give; the owner's stay.

@@ -218,7 +218,8 @@ pub(super) fn syncable(dir: impl AsFd + Copy) -> Result<OwnedFd> {
 /// Syncs a directory: the names in it.
 pub(super) fn sync_directory(dir: impl AsFd, name: &str) -> Result<()> {
     fail::step();
-    rustix::fs::fsync(dir).map_err(|e| sync_failed(format!("sync {name}"), e))
+    let synced = if fail::breaks_sync() { Err(Errno::IO) } else { rustix::fs::fsync(dir) };
+    synced.map_err(|e| sync_failed(format!("sync {name}"), e))
 }
 
 /// A sync that failed. Where the file system has turned read-only there was nothing to lose.

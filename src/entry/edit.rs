@@ -47,12 +47,10 @@ fn edit_one(text: &str, key: &str, value: Option<&Value>) -> Result<Option<Strin
     let (fence, document) = parsed(text)?;
     let source = &text[fence.yaml.clone()];
     let (spans, whole) = lines::spans(source);
-    if !whole
-        || spans.len() != document.keys.len()
-        || spans.iter().zip(&document.keys).any(|(a, b)| a.key != *b)
-    {
-        let line = spans.last().map_or(FIRST_LINE, |span| span.line);
-        return Err(refused(line, key, "it is not one `name: value` after the other"));
+    let same = spans.iter().zip(&document.keys).take_while(|(span, key)| span.key == **key).count();
+    if !whole || same < spans.len().max(document.keys.len()) {
+        let line = spans.get(same).or(spans.last()).map_or(FIRST_LINE, |span| span.line);
+        return Err(refused(line, key, "the front matter is not one `name: value` after the other"));
     }
     let before = yaml::digests(source)?;
     let at = spans.iter().position(|span| span.key == key);

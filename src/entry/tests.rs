@@ -302,7 +302,7 @@ fn what_cannot_be_edited_in_place_is_refused() {
         (head("a: [\n"), 2),
         (head("{a: 1}\n"), 2),
         (head("? a\n: 1\n"), 2),
-        (head("a: 1\nb:\n  - \"c\nkey: d\"\n"), 3),
+        (head("a: 1\nb:\n  - \"c\nkey: d\"\n"), 5),
         (head("a: 1\rkey: 2\n"), 2),
         (head("key: &x a\nb: *x\n"), 2),
         (head("a: &x 1\nkey: &x 2\nb: *x\n"), 3),
@@ -311,6 +311,8 @@ fn what_cannot_be_edited_in_place_is_refused() {
         let refused = edit(&text, &edits).map_err(|broken| broken.line);
         assert!(refused == Err(line), "{text:?}: {:?}", edit(&text, &edits));
     }
+    // Blank lines would become part of the text before them.
+    assert!(edit(&head("a: |+\n  x\nkey: y\n\nz: 1\n"), &[("key", None)]).is_err());
 }
 
 #[test]
@@ -356,19 +358,36 @@ fn an_edit_that_breaks_front_matter_is_told() {
     assert_eq!(broke(&head("key: [\n"), &head("key: [a\n")), None);
 }
 
-/// Lines of front matter of many kinds, whole and not.
+/// Values that people write, and that can be changed in place.
+fn tidy_value() -> impl Strategy<Value = String> {
+    proptest::sample::select(vec![
+        "",
+        "4",
+        "[a, \"b]\", # c\n  'd']",
+        "\n  - a\n  # c\n  - \"b\"",
+        "\n- a\n- b: 1",
+        "|\n  # text\n\n  more",
+        ">-\n  a: b",
+        "\"a\n  b # c\"  # d",
+        "'it''s'",
+        "one\n  two # c",
+        "{a: [1, 2]}  # c",
+        "2026-11-30 # c",
+        "[[note]]",
+    ])
+    .prop_map(str::to_owned)
+}
+
+fn line((key, value, blank): (String, String, bool)) -> String {
+    if key.is_empty() {
+        return "\n".to_owned();
+    }
+    format!("{key}: {value}\n{}", if blank { "\n" } else { "" })
+}
+
+/// Front matter of many kinds, whole and not.
 fn yaml() -> impl Strategy<Value = String> {
-    let value = prop_oneof![
-        "[a-z0-9 #:'\"\\[\\]{},&*!|>~-]{0,12}",
-        Just("4".to_owned()),
-        Just("[a, \"b]\", # c\n  'd']".to_owned()),
-        Just("\n  - a\n  # c\n  - \"b\"".to_owned()),
-        Just("\n- a\n- b: 1".to_owned()),
-        Just("|\n  # text\n\n  more".to_owned()),
-        Just("\"a\n  b # c\"  # d".to_owned()),
-        Just("{a: [1, 2]}  # c".to_owned()),
-        Just("2026-11-30 # c".to_owned()),
-    ];
+    let value = prop_oneof!["[a-z0-9 #:'\"\\[\\]{},&*!|>~-]{0,12}", tidy_value()];
     let key = prop_oneof![
         proptest::sample::select(KEYS.to_vec()).prop_map(str::to_owned),
         "[a-z]{1,3}",
@@ -376,11 +395,18 @@ fn yaml() -> impl Strategy<Value = String> {
         Just("# comment".to_owned()),
         Just(String::new()),
     ];
-    let line = (key, value, any::<bool>()).prop_map(|(key, value, blank)| match key.as_str() {
-        "" => "\n".to_owned(),
-        _ => format!("{key}: {value}\n{}", if blank { "\n" } else { "" }),
-    });
+    let line = (key, value, any::<bool>()).prop_map(line);
     proptest::collection::vec(line, 0..6).prop_map(|lines| lines.concat())
+}
+
+/// Front matter that can be changed in place.
+fn tidy() -> impl Strategy<Value = String> {
+    let keys = [&KEYS[..], &["aliases", "\"quoted: key\"", "'x'", "a b"]].concat();
+    let keys = proptest::sample::subsequence(keys, 0..8).prop_shuffle();
+    keys.prop_flat_map(|keys| {
+        let line = |key: &str| (Just(key.to_owned()), tidy_value(), any::<bool>()).prop_map(line);
+        keys.into_iter().map(line).collect::<Vec<_>>().prop_map(|lines| lines.concat())
+    })
 }
 
 fn value() -> impl Strategy<Value = Value> {
@@ -424,7 +450,7 @@ proptest! {
 
     #[test]
     fn an_edit_changes_the_lines_of_its_key_alone(
-        yaml in yaml(),
+        (yaml, is_tidy) in prop_oneof![(yaml(), Just(false)), (tidy(), Just(true))],
         key in proptest::sample::select(KEYS.to_vec()),
         value in proptest::option::of(value()),
         windows in any::<bool>(),
@@ -433,8 +459,16 @@ proptest! {
         if windows {
             text = text.replace('\n', "\r\n");
         }
-        let Front::Fields(before) = read(&text) else { return Ok(()) };
-        let Ok(edited) = edit(&text, &[(key, value.clone())]) else { return Ok(()) };
+        let before = match read(&text) {
+            Front::Fields(before) => before,
+            _ if is_tidy => panic!("{text}"),
+            _ => return Ok(()),
+        };
+        let edited = match edit(&text, &[(key, value.clone())]) {
+            Ok(edited) => edited,
+            Err(broken) if is_tidy => panic!("{text}{broken:?}"),
+            Err(_) => return Ok(()),
+        };
         let after = fields(&edited);
         match &value {
             Some(value) => prop_assert!(reads_as(&after, key, value), "{text}\n{edited}"),

@@ -1,85 +1,184 @@
 //! Numbers of payment cards: known issuers, the groups that are printed on a card, and Luhn's check digit.
 
-use super::value::is_escaped;
+use std::ops::ControlFlow;
 
-/// The groups that cards print their digits in; a number without blanks is one group.
-const GROUPS: &[&[usize]] =
-    &[&[4, 4, 4, 4], &[4, 6, 5], &[4, 6, 4], &[4, 4, 4, 4, 3], &[4, 4, 5], &[14], &[15], &[16]];
+use super::around::{escaped_digits, is_escaped};
+
+/// The groups that cards print their digits in, by the length of the last one.
+fn groups(last: usize) -> &'static [&'static [usize]] {
+    match last {
+        3 => &[&[4, 4, 4, 4, 3]],
+        4 => &[&[4, 4, 4, 4], &[4, 6, 4]],
+        5 => &[&[4, 6, 5], &[4, 4, 5]],
+        _ => &[],
+    }
+}
+
+/// The lengths of cards whose digits are written without a blank. (Thirteen and nineteen digits are mostly times and ids.)
+const PLAIN: std::ops::RangeInclusive<usize> = 14..=16;
+
+/// As many groups a card has at most.
+const MOST: usize = 5;
+
+/// As many are kept at most; those that are too old go together.
+const KEPT: usize = 64;
+
+/// The shortest group that a card begins with.
+const LEAST: usize = 4;
 
 /// A run of digits.
 #[derive(Clone, Copy)]
 struct Block {
     start: usize,
     end: usize,
+    /// How many of its digits may be the end of an escape before them.
+    escaped: usize,
+    /// What joins it to the run before.
+    joint: &'static [u8],
+    /// The sums of Luhn's check, when its last digit is not doubled and when it is.
+    sums: [u32; 2],
 }
 
-/// Calls `each` with the range of every card number in a text, in order.
-pub(super) fn each_card(text: &[u8], each: &mut dyn FnMut(usize, usize)) {
-    // The last runs of digits that one and the same separator joins, the newest at the end.
-    let mut blocks: Vec<Block> = Vec::with_capacity(8);
+/// Calls `each` with the range of every card number in a text, in order, until it breaks.
+pub(super) fn each_card(text: &[u8], each: &mut dyn FnMut(usize, usize) -> ControlFlow<()>) {
+    // The last runs of digits that are joined by one and the same sign, the newest at the end.
+    let mut blocks: Vec<Block> = Vec::with_capacity(KEPT);
     let mut at = 0;
-    while let Some(start) = next_digit(text, at) {
-        let mut end = start + 1;
-        while text.get(end).is_some_and(u8::is_ascii_digit) {
-            end += 1;
-        }
-        at = end;
-        let is_near = |last: &Block| start == last.end + 1 && matches!(text[last.end], b' ' | b'-');
-        match (blocks.last().copied().filter(is_near), blocks.iter().rev().nth(1)) {
-            (None, _) => blocks.clear(),
-            // Another separator: what goes on begins with the last run.
-            (Some(last), Some(previous)) if text[previous.end] != text[last.end] => {
-                blocks.clear();
-                blocks.push(last);
+    while let Some(start) = next_run(text, at) {
+        blocks.clear();
+        let mut block = Block::new(text, start, escaped_digits(text, start), b"");
+        loop {
+            at = block.end;
+            if blocks.len() == KEPT {
+                blocks.drain(..KEPT - MOST);
             }
-            _ => {}
-        }
-        if blocks.len() == 8 {
-            blocks.drain(..4);
-        }
-        blocks.push(Block { start, end });
-        for groups in GROUPS {
-            let Some(first) = blocks.len().checked_sub(groups.len()) else { continue };
-            let window = &blocks[first..];
-            let fits = window.iter().zip(*groups).all(|(block, length)| block.end - block.start == *length);
-            if fits && is_card(text, window[0].start, end) {
-                each(window[0].start, end);
+            blocks.push(block);
+            if let Some(start) = plain(text, &block).or_else(|| grouped(text, &blocks)) {
                 blocks.clear();
+                if each(start, at).is_break() {
+                    return;
+                }
+            }
+            let joint = joint(&text[at..]);
+            if joint.is_empty() || !text.get(at + joint.len()).is_some_and(u8::is_ascii_digit) {
                 break;
             }
+            // Another sign: what goes on begins with the last run.
+            if blocks.len() > 1 && joint != block.joint {
+                blocks.drain(..blocks.len() - 1);
+            }
+            block = Block::new(text, at + joint.len(), 0, joint);
         }
     }
 }
 
-fn next_digit(text: &[u8], from: usize) -> Option<usize> {
-    text[from..].iter().position(u8::is_ascii_digit).map(|at| from + at)
-}
-
-fn is_card(text: &[u8], start: usize, end: usize) -> bool {
-    let before = start.checked_sub(1).map_or(b' ', |at| text[at]);
-    let beyond = |at: usize| text.get(at).copied().unwrap_or(b' ');
-    // A piece of a name, of a path, of a number with a point.
-    let is_inside = matches!(before, b'_' | b'.' | b'/' | b'+' | b'#' | b'%')
-        || before.is_ascii_alphanumeric() && !is_escaped(&text[..start]);
-    let goes_on = match beyond(end) {
-        byte if byte.is_ascii_alphanumeric() || byte == b'_' => true,
-        b'.' => beyond(end + 1).is_ascii_digit(),
-        b'-' | b'/' => beyond(end + 1).is_ascii_alphanumeric(),
-        _ => false,
-    };
-    if is_inside || goes_on {
-        return false;
+/// Where the next run of digits begins that is long enough to begin a card. `from` is no digit, or begins a text.
+fn next_run(text: &[u8], from: usize) -> Option<usize> {
+    // A run so long has a digit in every so many places.
+    let mut at = from + LEAST - 1;
+    loop {
+        while !text.get(at)?.is_ascii_digit() {
+            at += LEAST;
+        }
+        let mut start = at;
+        while start > from && text[start - 1].is_ascii_digit() {
+            start -= 1;
+        }
+        match text[start..].iter().take(LEAST).position(|byte| !byte.is_ascii_digit()) {
+            Some(length) => at = start + length + LEAST,
+            None => return Some(start),
+        }
     }
-    let digits: Vec<u8> =
-        text[start..end].iter().filter(|byte| byte.is_ascii_digit()).map(|byte| byte - b'0').collect();
-    let is_same = digits.iter().all(|digit| *digit == digits[0]);
-    !is_same && is_issued(&digits) && is_checked(&digits)
 }
 
-/// Whether an issuer gives out numbers that begin so, in this length.
-fn is_issued(digits: &[u8]) -> bool {
-    let first = |n: usize| digits[..n].iter().fold(0, |number, digit| number * 10 + u32::from(*digit));
-    match digits.len() {
+/// What people and addresses write between groups: a dash, or one of the blanks.
+fn joint(text: &[u8]) -> &'static [u8] {
+    match text {
+        [b' ', ..] => b" ",
+        [b'-', ..] => b"-",
+        [b'+', ..] => b"+",
+        [b'%', b'2', b'0', ..] => b"%20",
+        [0xc2, 0xa0, ..] => "\u{a0}".as_bytes(),
+        [0xe2, 0x80, 0xaf, ..] => "\u{202f}".as_bytes(),
+        _ => b"",
+    }
+}
+
+impl Block {
+    /// The run of digits that begins at `start`.
+    fn new(text: &[u8], start: usize, escaped: usize, joint: &'static [u8]) -> Self {
+        let length = text[start..].iter().position(|byte| !byte.is_ascii_digit());
+        let end = length.map_or(text.len(), |length| start + length);
+        let sums = if end - start <= 6 { sums(&text[start..end]) } else { [0; 2] };
+        Self { start, end, escaped: escaped.min(end - start), joint, sums }
+    }
+}
+
+/// Where a card begins that is one run of digits.
+fn plain(text: &[u8], block: &Block) -> Option<usize> {
+    [block.start, block.start + block.escaped].into_iter().find(|&start| {
+        PLAIN.contains(&(block.end - start)) && {
+            let digits = &text[start..block.end];
+            is_issued(digits, digits.len())
+                && sums(digits)[0].is_multiple_of(10)
+                && is_free(text, start, block.end, b"-")
+                && !is_same(digits)
+        }
+    })
+}
+
+/// Where a card begins that ends with the last of some runs of digits.
+fn grouped(text: &[u8], blocks: &[Block]) -> Option<usize> {
+    let last = blocks.last()?;
+    groups(last.end - last.start).iter().find_map(|lengths| {
+        let window = &blocks[blocks.len().checked_sub(lengths.len())?..];
+        let (first, rest) = window.split_first()?;
+        let is_rest =
+            rest.iter().zip(&lengths[1..]).all(|(block, length)| block.end - block.start == *length);
+        let start = first.end.checked_sub(lengths[0])?;
+        let is_first = start == first.start || start == first.start + first.escaped;
+        if !is_rest || !is_first || !is_issued(&text[start..first.end], lengths.iter().sum()) {
+            return None;
+        }
+        let head = if start == first.start { first.sums } else { sums(&text[start..first.end]) };
+        let sum = |(sum, behind): (u32, usize), (sums, length): (&[u32; 2], &usize)| {
+            (sum + sums[behind % 2], behind + length)
+        };
+        let all = rest.iter().rev().map(|block| &block.sums).chain([&head]).zip(lengths.iter().rev());
+        let is_checked = all.fold((0, 0), sum).0.is_multiple_of(10);
+        let is_card =
+            is_checked && is_free(text, start, last.end, last.joint) && !is_same(&text[start..last.end]);
+        is_card.then_some(start)
+    })
+}
+
+/// Whether what stands around a number is no more of it, of a name, or of a longer number: letters, digits, and what joins
+/// numbers. `joint` is what joins its own groups.
+fn is_free(text: &[u8], start: usize, end: usize, joint: &[u8]) -> bool {
+    let (before, behind) = (&text[..start], &text[end..]);
+    let is_inside = match before {
+        [.., digit, b'.'] => digit.is_ascii_digit(),
+        [.., digit, b'-'] => joint == b"-" && digit.is_ascii_digit(),
+        [.., byte] => byte.is_ascii_alphanumeric() && !is_escaped(before),
+        [] => false,
+    };
+    let goes_on = match behind {
+        [b'.', next, ..] => next.is_ascii_digit(),
+        [b'-', next, ..] => next.is_ascii_alphanumeric(),
+        [byte, ..] => byte.is_ascii_alphanumeric(),
+        [] => false,
+    };
+    !is_inside && !goes_on
+}
+
+fn is_same(digits: &[u8]) -> bool {
+    digits.iter().filter(|byte| byte.is_ascii_digit()).all(|digit| *digit == digits[0])
+}
+
+/// Whether an issuer gives out numbers that begin so (with four digits at least), in this length.
+fn is_issued(digits: &[u8], length: usize) -> bool {
+    let first = |n: usize| digits[..n].iter().fold(0, |number, digit| number * 10 + u32::from(digit - b'0'));
+    match length {
         13 => first(1) == 4,
         14 => matches!(first(3), 300..=305 | 309) || matches!(first(2), 36 | 38 | 39),
         15 => matches!(first(2), 34 | 37),
@@ -94,18 +193,15 @@ fn is_issued(digits: &[u8]) -> bool {
     }
 }
 
-/// Luhn's check.
-fn is_checked(digits: &[u8]) -> bool {
-    let sum: u32 = digits
-        .iter()
-        .rev()
-        .enumerate()
-        .map(|(i, &digit)| match u32::from(digit) << (i % 2) {
-            double @ 10.. => double - 9,
-            digit => digit,
-        })
-        .sum();
-    sum.is_multiple_of(10)
+/// The sums of Luhn's check over digits of which the last is not doubled, and is: every second one is, and counts for the
+/// sum of its digits.
+fn sums(digits: &[u8]) -> [u32; 2] {
+    const DOUBLED: [u8; 10] = [0, 2, 4, 6, 8, 1, 3, 5, 7, 9];
+    digits.iter().fold([0, 0], |[single, double], digit| {
+        let digit = digit - b'0';
+        // One digit more at the end: what was not doubled there is now, and the other way round.
+        [double + u32::from(digit), single + u32::from(DOUBLED[usize::from(digit)])]
+    })
 }
 
 #[cfg(test)]
@@ -114,7 +210,10 @@ mod tests {
 
     fn cards(text: &str) -> Vec<&str> {
         let mut found = Vec::new();
-        each_card(text.as_bytes(), &mut |start, end| found.push(&text[start..end]));
+        each_card(text.as_bytes(), &mut |start, end| {
+            found.push(&text[start..end]);
+            ControlFlow::Continue(())
+        });
         found
     }
 
@@ -136,6 +235,17 @@ mod tests {
             ("4111111111111111.md", "4111111111111111"),
             (r"a\n4111111111111111\n", "4111111111111111"),
             ("?card=%3D4111111111111111", "4111111111111111"),
+            ("?card=%204111111111111111%20", "4111111111111111"),
+            ("?card=%2B4111+1111+1111+1111+x", "4111+1111+1111+1111"),
+            ("?card=%204111%201111%201111%201111&x", "4111%201111%201111%201111"),
+            ("4111\u{a0}1111\u{a0}1111\u{a0}1111", "4111\u{a0}1111\u{a0}1111\u{a0}1111"),
+            ("\x1b[31m4111111111111111\x1b[0m", "4111111111111111"),
+            (r"\u003e4111111111111111\u003c", "4111111111111111"),
+            (r"\u00264111 1111 1111 1111", "4111 1111 1111 1111"),
+            ("card_4111111111111111_", "4111111111111111"),
+            ("/posts/4111111111111111/edit", "4111111111111111"),
+            ("order-4111111111111111", "4111111111111111"),
+            ("no.4111111111111111.", "4111111111111111"),
             ("2223 0031 2200 3222", "2223 0031 2200 3222"),
             ("3530111333300000", "3530111333300000"),
         ] {
@@ -150,8 +260,15 @@ mod tests {
             "41111111111111111111",
             "1234 5678 9012 3456",
             "0.4111111111111111",
-            "id_4111111111111111",
-            "/posts/4111111111111111",
+            "id4111111111111111",
+            "4111111111111111x",
+            "2024-4111111111111111",
+            "1-4111-1111-1111-1111",
+            "4111-1111-1111-1111-2",
+            "4111111111111111-red",
+            "%zz4111111111111111",
+            "%20%204111111111111112",
+            "4111_1111_1111_1111",
             "4111111111111111.5",
             "4111 1111 1111 1111 2",
             "4111 1111-1111 1111",
@@ -164,5 +281,25 @@ mod tests {
             let is_longer = text == "4111 1111 1111 1111 2";
             assert_eq!(found.is_empty(), !is_longer, "{text}: {found:?}");
         }
+    }
+
+    #[test]
+    fn signs_around_a_card_do_not_hide_it() {
+        let card = "4111111111111111";
+        for sign in [
+            "/", "#", "_", "+", "=", "%", ":", ",", ";", "(", "[", "{", "<", ">", "\"", "'", "|", "%20",
+            "\n", "\t",
+        ] {
+            for text in [format!("{sign}{card}"), format!("{card}{sign}"), format!("a{sign}{card}{sign}a")] {
+                assert_eq!(cards(&text), [card], "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_check_is_the_sum_of_digits_of_which_every_second_is_doubled() {
+        assert_eq!(sums(b"79927398713"), [70, 62]);
+        assert_eq!(sums(b"12"), [2 + 2, 1 + 4]);
+        assert_eq!(sums(b"90"), [9, 9]);
     }
 }

@@ -66,11 +66,12 @@ pub(super) static RULES: [Rule; 6] = [
     ),
     judged(
         "curl-auth-user",
-        &["curl "],
-        r#"curl[^\n]{0,300}?[ \t](?:-u|--user)[= \t]{0,5}["']?[^\s"':]{1,64}:([^\s"']{6,128})"#,
+        &[" -u", "\t-u", "--user"],
+        r#"[ \t]?(?:-u|--user)[= \t]{0,5}["']?[^\s"':]{1,64}:([^\s"']{6,128})"#,
         2.3,
         |_, value| !value.starts_with(b"$") && !is_plain(value),
-    ),
+    )
+    .on_line_with(b"curl"),
 ];
 
 /// Words that stand where a password would, and are none.

@@ -61,7 +61,7 @@ pub struct Found {
 pub struct Warning {
     /// The line; `None`: the path.
     pub line: Option<usize>,
-    /// What it looks like.
+    /// What it looks like; in the last of [`MOST_WARNINGS`], with how many more there are: `jwt (and 7 more)`.
     pub rule: String,
     /// Whether it was left out.
     pub is_redacted: bool,
@@ -87,6 +87,30 @@ impl std::fmt::Display for Warning {
     }
 }
 
+/// As many warnings of one version are told and recorded; the last one says how many more there would be.
+///
+/// What is left out of a text, and what it is refused for, has no such limit.
+pub const MOST_WARNINGS: usize = 100;
+
+/// As many findings of a rule that only warns are looked for in one text.
+const MOST_FOUND: usize = 1000;
+
+/// What is told of a version in which something was found, in the order of its lines; `is_left_out` tells what is not
+/// stored with it.
+pub(crate) fn warnings(found: &[Found], is_left_out: impl Fn(&Found) -> bool) -> Vec<Warning> {
+    let warning = |found: &Found| Warning {
+        line: Some(found.line),
+        rule: found.rule.to_owned(),
+        is_redacted: is_left_out(found),
+    };
+    let mut told: Vec<_> = found.iter().take(MOST_WARNINGS).map(warning).collect();
+    if let (Some(last), more @ 1..) = (told.last_mut(), found.len().saturating_sub(MOST_WARNINGS)) {
+        let least = if found.len() < MOST_FOUND { "" } else { "at least " };
+        last.rule = format!("{} (and {least}{more} more)", last.rule);
+    }
+    told
+}
+
 /// The names of all rules.
 pub fn rule_names() -> impl Iterator<Item = &'static str> {
     scan::rules().map(|rule| rule.id).chain([ours::CARD])
@@ -110,15 +134,22 @@ impl Guard {
         self.mode == Mode::All(Action::Off) && self.rules.values().all(|action| *action == Action::Off)
     }
 
-    /// Finds all secrets in a text, in order; where several rules find the same, the strictest one counts.
+    /// Finds the secrets in a text, in order; where several rules find the same, the strictest one counts.
+    ///
+    /// All that is blocked or redacted is found; of a rule that only warns, the first 1,000. Time grows with the text and
+    /// no faster.
     #[must_use]
     pub fn scan(&self, text: &[u8]) -> Vec<Found> {
         if self.is_off() {
             return Vec::new();
         }
         let mut matches = Vec::new();
-        let is_wanted = |rule: &str, is_sure| self.action(rule, is_sure) != Action::Off;
-        scan::each_match(text, &is_wanted, &mut |found| matches.push(found));
+        let wanted = |rule: &str, is_sure| match self.action(rule, is_sure) {
+            Action::Off => 0,
+            Action::Warn => MOST_FOUND,
+            Action::Redact | Action::Block => usize::MAX,
+        };
+        scan::each_match(text, &wanted, &mut |found| matches.push(found));
         if matches.is_empty() {
             return Vec::new();
         }

@@ -4,6 +4,8 @@ use std::sync::OnceLock;
 
 use regex::bytes::{Regex, RegexBuilder};
 
+use super::around::{Around, is_escaped};
+use super::shape::Shape;
 use super::value;
 
 /// What a secret of one kind looks like.
@@ -20,9 +22,35 @@ pub(super) struct Rule {
     allow: &'static [&'static str],
     /// Bytes of a match before its keyword.
     lead: usize,
+    /// What stands before a match, on its line, in any case.
+    line: Option<&'static [u8]>,
+    left: Left,
     /// Whether what it finds is a secret beyond reasonable doubt.
     pub(super) is_sure: bool,
-    regex: OnceLock<Regex>,
+    compiled: OnceLock<Compiled>,
+}
+
+/// What may stand directly before a format that tells by itself what it is.
+///
+/// A `_` and an escape (`\n` in a string, `%3D`, a colour code) may always stand there. gitleaks asks for no letter, digit
+/// or `_` before most formats, and so misses `key_AKIA…`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Left {
+    /// Anything: the pattern does not care.
+    Any,
+    /// No long row of letters; a letter or a digit only before a secret with a digit that begins in the case of its
+    /// format: what begins by chance with a telling prefix is mostly a piece of a blob, or of words.
+    Telling,
+    /// No letter and no digit: the prefix is that of many other things.
+    Plain,
+}
+
+/// What is made of a pattern at its first use.
+#[derive(Debug)]
+struct Compiled {
+    regex: Regex,
+    /// What begins all that a token's pattern matches.
+    shape: Shape,
 }
 
 #[derive(Debug)]
@@ -45,7 +73,16 @@ pub(super) const fn token(
     least: usize,
     entropy: f64,
 ) -> Rule {
-    rule(id, keywords, Form::Token { pattern, least }, entropy, true)
+    let mut rule = rule(id, keywords, Form::Token { pattern, least }, entropy, true);
+    rule.left = if is_bound(pattern) { Left::Telling } else { Left::Any };
+    rule
+}
+
+/// Whether a pattern asks for a boundary before it.
+const fn is_bound(pattern: &str) -> bool {
+    let bytes = pattern.as_bytes();
+    let at = if bytes[0] == b'(' && bytes[1] == b'?' && bytes[2] == b'i' { 4 } else { 0 };
+    bytes[at] == b'\\' && bytes[at + 1] == b'b'
 }
 
 /// A rule for a value that tells nothing but by the name before it, which is one of the keywords.
@@ -92,7 +129,26 @@ const fn rule(
     entropy: f64,
     is_sure: bool,
 ) -> Rule {
-    Rule { id, keywords, form, entropy, allow: &[], lead: 0, is_sure, regex: OnceLock::new() }
+    Rule {
+        id,
+        keywords,
+        form,
+        entropy,
+        allow: &[],
+        lead: 0,
+        line: None,
+        left: Left::Any,
+        is_sure,
+        compiled: OnceLock::new(),
+    }
+}
+
+/// Whether a word stands on the last line of a text, not far from its end, in any case.
+fn is_on_line(text: &[u8], word: &[u8]) -> bool {
+    const NEAR: usize = 320;
+    let near = &text[text.len().saturating_sub(NEAR)..];
+    let line = &near[memchr::memrchr(b'\n', near).map_or(0, |end| end + 1)..];
+    line.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word))
 }
 
 impl Rule {
@@ -111,22 +167,55 @@ impl Rule {
         self
     }
 
+    /// It counts only on a line on which this stands before it, not far away.
+    pub(super) const fn on_line_with(mut self, word: &'static [u8]) -> Self {
+        self.line = Some(word);
+        self
+    }
+
+    /// No letter and no digit may stand before it, as its prefix alone tells little.
+    pub(super) const fn plain(mut self) -> Self {
+        self.left = Left::Plain;
+        self
+    }
+
     /// The secret of which a keyword stands at `at`, as a range of `text`.
-    pub(super) fn find(&self, text: &[u8], at: usize) -> Option<(usize, usize)> {
+    pub(super) fn find(&self, around: &mut Around<'_>, text: &[u8], at: usize) -> Option<(usize, usize)> {
         let start = at.checked_sub(self.lead)?;
         let rest = &text[start..];
-        if let Form::PrivateKey = self.form {
-            return value::private_key(rest).map(|end| (start, start + end));
+        match self.form {
+            Form::PrivateKey => return value::private_key(rest).map(|end| (start, start + end)),
+            Form::Token { least, .. } => {
+                if !self.is_solid(around, start, least) || !self.compiled().shape.begins(rest) {
+                    return None;
+                }
+            }
+            Form::Near { .. } | Form::Judged { .. } => {
+                if !around.is_followed(start) {
+                    return None;
+                }
+            }
         }
-        if !self.may_match(text, start) {
+        let is_glued = self.left != Left::Any && start > 0 && value::is_word(text[start - 1]);
+        if is_glued && !self.may_be_glued(around, text, start) {
             return None;
         }
-        let found = self.regex().captures(rest)?;
+        let regex = &self.compiled().regex;
+        if !regex.is_match(rest) {
+            return None;
+        }
+        let found = regex.captures(rest)?;
         let secret = found.get(1).or(found.get(0))?;
         let bytes = secret.as_bytes();
+        if !self.line.is_none_or(|word| is_on_line(&text[..start], word)) {
+            return None;
+        }
         let is_known = self.allow.iter().any(|known| value::contains(bytes, known.as_bytes()));
         let is_one = match self.form {
-            Form::Token { .. } => self.is_sure || !value::is_placeholder(bytes),
+            Form::Token { .. } => {
+                let is_glued = is_glued && text[start - 1] != b'_' && !is_escaped(&text[..start]);
+                (!is_glued || value::has_digit(bytes)) && (self.is_sure || !value::is_placeholder(bytes))
+            }
             Form::Near { .. } => value::has_digit(bytes) && !value::is_placeholder(bytes),
             Form::Judged { judge, .. } => {
                 let before = &text[start.saturating_sub(20)..start + secret.start()];
@@ -138,43 +227,58 @@ impl Rule {
             .then(|| (start + secret.start(), start + secret.end()))
     }
 
-    /// A look at what follows, before a pattern is compiled and run.
-    fn may_match(&self, text: &[u8], start: usize) -> bool {
-        match self.form {
-            Form::Token { pattern, least } => {
-                let is_bound = pattern.trim_start_matches("(?i)").starts_with(r"\b");
-                let is_inside = is_bound
-                    && start > 0
-                    && value::is_word(text[start - 1])
-                    && !value::is_escaped(&text[..start]);
-                !is_inside && value::is_run(&text[start..], least)
-            }
-            Form::Near { .. } | Form::Judged { .. } => value::is_followed(&text[start..]),
-            Form::PrivateKey => true,
-        }
+    /// Whether the bytes of a token follow without a blank.
+    fn is_solid(&self, around: &mut Around<'_>, start: usize, least: usize) -> bool {
+        // What begins before its keyword is asked for in no order.
+        least <= self.lead || around.is_solid(start + self.lead, least - self.lead)
     }
 
-    fn regex(&self) -> &Regex {
-        self.regex.get_or_init(|| {
-            let pattern = match self.form {
-                Form::Token { pattern, .. } => format!("^(?:{pattern})"),
-                Form::Judged { pattern, .. } => format!("(?i)^(?:{pattern})"),
-                Form::Near { name, value } => {
-                    let name = name.map_or_else(|| self.keywords.join("|"), str::to_owned);
-                    format!(
-                        r#"(?i)^(?:{name})[ \t\w.-]{{0,20}}[\s'"*\x60]{{0,3}}(?:=|>|:{{1,3}}=|\|\||:|=>|\?=|,)[\x60'"\s=*]{{0,5}}({value})(?:[^\w+/=~-]|$)"#
-                    )
-                }
-                Form::PrivateKey => String::new(),
+    /// Whether a token may begin at `start`, directly behind a letter, a digit or a `_`.
+    fn may_be_glued(&self, around: &mut Around<'_>, text: &[u8], start: usize) -> bool {
+        if is_escaped(&text[..start]) {
+            return true;
+        }
+        let is_spelled = self.compiled().shape.is_spelled(&text[start..]);
+        let is_apart = text[start - 1] == b'_';
+        is_spelled && (is_apart || self.left == Left::Telling && !around.is_in_blob(start))
+    }
+
+    fn compiled(&self) -> &Compiled {
+        self.compiled.get_or_init(|| {
+            let shape = match self.form {
+                Form::Token { pattern, .. } => Shape::of(pattern),
+                _ => Shape::default(),
             };
-            // Bytes and ASCII classes: what a format spells is ASCII, and text may be any bytes.
-            RegexBuilder::new(&pattern).unicode(false).build().expect("a test compiles every rule")
+            Compiled { regex: self.regex(), shape }
         })
+    }
+
+    fn regex(&self) -> Regex {
+        let pattern = match self.form {
+            Form::Token { pattern, .. } => format!("^(?:{pattern})"),
+            Form::Judged { pattern, .. } => format!("(?i)^(?:{pattern})"),
+            Form::Near { name, value } => {
+                let name = name.map_or_else(|| self.keywords.join("|"), str::to_owned);
+                format!(
+                    r#"(?i)^(?:{name})[ \t\w.-]{{0,20}}[\s'"*\x60]{{0,3}}(?:=|>|:{{1,3}}=|\|\||:|=>|\?=|,)[\x60'"\s=*]{{0,5}}({value})(?:[^\w+/=~-]|$)"#
+                )
+            }
+            Form::PrivateKey => String::new(),
+        };
+        // Bytes and ASCII classes: what a format spells is ASCII, and text may be any bytes.
+        RegexBuilder::new(&pattern).unicode(false).build().expect("a test compiles every rule")
     }
 
     /// Compiles the pattern.
     #[cfg(test)]
     pub(super) fn compile(&self) {
-        self.regex();
+        self.compiled();
+    }
+
+    /// Whether its shape takes a text that its pattern takes.
+    #[cfg(test)]
+    pub(super) fn shape_is_sound(&self, text: &[u8]) -> bool {
+        let Compiled { regex, shape } = self.compiled();
+        shape.begins(text) || !regex.is_match(text)
     }
 }

@@ -1,8 +1,9 @@
 //! Finding what the rules describe.
 
-use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::sync::OnceLock;
 
+use super::around::Around;
 use super::rule::Rule;
 use super::{card, gitleaks, ours};
 
@@ -15,23 +16,50 @@ pub(super) struct Match {
     pub(super) end: usize,
 }
 
-/// All keywords, by their first bytes, and the rules of each.
-struct Keywords {
-    /// A bit for every hash of three bytes with which a keyword begins.
-    begins: Box<[u64; BITS / 64]>,
-    by_begin: HashMap<[u8; 3], Vec<Keyword>>,
-    /// Keywords of two bytes.
-    short: Vec<Keyword>,
+/// A keyword, and the places of its rules among all.
+struct Keyword {
+    word: &'static [u8],
+    rules: Vec<usize>,
 }
 
-type Keyword = (&'static [u8], Vec<&'static Rule>);
+/// All keywords, by the classes of the three bytes with which they begin.
+struct Keywords {
+    rules: Vec<&'static Rule>,
+    /// A bit for every three classes that a keyword begins with.
+    begins: Box<[u64; CLASSES / 64]>,
+    /// Which of the lists such a beginning has.
+    buckets: Box<[u16]>,
+    lists: Vec<Vec<Keyword>>,
+}
 
-const BITS: usize = 1 << 16;
+/// As many beginnings there are, of three classes with five bits each.
+const CLASSES: usize = 1 << 15;
 
-/// Where the bit of three bytes is.
-fn slot(begin: [u8; 3]) -> usize {
-    let [a, b, c] = begin.map(u32::from);
-    ((a << 16 | b << 8 | c).wrapping_mul(0x9e37_79b1) >> 16) as usize
+/// What a byte is taken for when a keyword is looked for: a letter in any case, a digit, `_`, `-`, another sign, no
+/// ASCII, a blank.
+#[allow(clippy::cast_possible_truncation, reason = "there are 256 bytes")]
+const CLASS: [u8; 256] = {
+    let mut class = [30; 256];
+    let mut at = 0;
+    while at < 256 {
+        let byte = (at as u8).to_ascii_lowercase();
+        class[at] = match byte {
+            b'a'..=b'z' => byte - b'a' + 1,
+            b'0'..=b'9' => 27,
+            b'_' => 28,
+            b'-' => 29,
+            0..=b' ' => 0,
+            0x80.. => 31,
+            _ => 30,
+        };
+        at += 1;
+    }
+    class
+};
+
+/// The classes of one more byte behind those before.
+fn beginning(before: usize, byte: u8) -> usize {
+    (before << 5 | usize::from(CLASS[usize::from(byte)])) % CLASSES
 }
 
 /// All rules that are patterns.
@@ -42,42 +70,52 @@ pub(super) fn rules() -> impl Iterator<Item = &'static Rule> {
 fn keywords() -> &'static Keywords {
     static KEYWORDS: OnceLock<Keywords> = OnceLock::new();
     KEYWORDS.get_or_init(|| {
-        let mut begins = Box::new([0_u64; BITS / 64]);
-        let mut mark = |begin: [u8; 3]| begins[slot(begin) / 64] |= 1 << (slot(begin) % 64);
-        let mut by_begin: HashMap<[u8; 3], Vec<Keyword>> = HashMap::new();
-        let mut short = Vec::new();
-        for rule in rules() {
-            for keyword in rule.keywords.iter().map(|keyword| keyword.as_bytes()) {
-                let bucket = if let Some(begin) = keyword.first_chunk::<3>() {
-                    mark(*begin);
-                    by_begin.entry(*begin).or_default()
-                } else {
-                    (0..=u8::MAX).for_each(|any| mark([keyword[0], keyword[1], any]));
-                    &mut short
-                };
-                match bucket.iter_mut().find(|(known, _)| *known == keyword) {
-                    Some((_, rules)) => rules.push(rule),
-                    None => bucket.push((keyword, vec![rule])),
-                }
+        let mut all = Keywords {
+            rules: rules().collect(),
+            begins: Box::new([0; CLASSES / 64]),
+            buckets: vec![0; CLASSES].into_boxed_slice(),
+            lists: Vec::new(),
+        };
+        for (n, rule) in rules().enumerate() {
+            for word in rule.keywords.iter().map(|keyword| keyword.as_bytes()) {
+                let known = word.iter().take(3).fold(0, |before, &byte| beginning(before, byte));
+                // Behind a keyword of two bytes, anything may stand.
+                let any = if word.len() < 3 { known << 5..(known + 1) << 5 } else { known..known + 1 };
+                any.for_each(|begin| all.add(begin, word, n));
             }
         }
-        Keywords { begins, by_begin, short }
+        all
     })
 }
 
 impl Keywords {
-    /// Calls `each` with every place where a keyword stands, in whatever case, and with the rules of it.
-    fn each_hit(&self, text: &[u8], each: &mut dyn FnMut(usize, &[&'static Rule])) {
-        for at in 0..text.len().saturating_sub(2) {
-            let begin = [text[at], text[at + 1], text[at + 2]].map(|byte| byte.to_ascii_lowercase());
-            let slot = slot(begin);
-            if self.begins[slot / 64] >> (slot % 64) & 1 == 0 {
+    fn add(&mut self, begin: usize, word: &'static [u8], rule: usize) {
+        if self.begins[begin / 64] >> (begin % 64) & 1 == 0 {
+            self.begins[begin / 64] |= 1 << (begin % 64);
+            self.buckets[begin] = u16::try_from(self.lists.len()).expect("rules are few");
+            self.lists.push(Vec::new());
+        }
+        let bucket = &mut self.lists[usize::from(self.buckets[begin])];
+        match bucket.iter_mut().find(|known| known.word == word) {
+            Some(known) => known.rules.push(rule),
+            None => bucket.push(Keyword { word, rules: vec![rule] }),
+        }
+    }
+
+    /// Calls `each` with every place where a keyword stands, in whatever case, and with the rules of it; in order.
+    fn each_hit(&self, text: &[u8], each: &mut dyn FnMut(usize, &[usize])) {
+        let mut begin = 0;
+        for (last, &byte) in text.iter().enumerate() {
+            begin = beginning(begin, byte);
+            if self.begins[begin / 64] >> (begin % 64) & 1 == 0 || last < 2 {
                 continue;
             }
-            let longer = self.by_begin.get(&begin).into_iter().flatten();
-            for (keyword, rules) in longer.chain(&self.short) {
-                let there = text.get(at..at + keyword.len());
-                if there.is_some_and(|there| there.eq_ignore_ascii_case(keyword)) {
+            let at = last - 2;
+            for Keyword { word, rules } in &self.lists[usize::from(self.buckets[begin])] {
+                let Some(there) = text.get(at..at + word.len()) else { continue };
+                // Its end tells more than its beginning, which is known already.
+                let is_end = there[word.len() - 1].to_ascii_lowercase() == word[word.len() - 1];
+                if is_end && there.eq_ignore_ascii_case(word) {
                     each(at, rules);
                 }
             }
@@ -85,26 +123,43 @@ impl Keywords {
     }
 }
 
-/// Calls `each` with all that the rules find, in no order; a rule of whose findings one reaches beyond a place is not
-/// tried again before it.
+/// How far a rule is with a text.
+#[derive(Clone, Copy)]
+struct Progress {
+    /// How many more findings are wanted.
+    left: usize,
+    /// Where its last finding ends.
+    reached: usize,
+}
+
+/// Calls `each` with what the rules find, in no order; a rule of whose findings one reaches beyond a place is not tried
+/// again before it. `wanted` tells how many findings of a rule are wanted at most.
 pub(super) fn each_match(
     text: &[u8],
-    is_wanted: &dyn Fn(&'static str, bool) -> bool,
+    wanted: &dyn Fn(&'static str, bool) -> usize,
     each: &mut dyn FnMut(Match),
 ) {
-    if is_wanted(ours::CARD, true) {
-        card::each_card(text, &mut |start, end| each(Match { rule: ours::CARD, is_sure: true, start, end }));
+    let mut left = wanted(ours::CARD, true);
+    if left > 0 {
+        card::each_card(text, &mut |start, end| {
+            each(Match { rule: ours::CARD, is_sure: true, start, end });
+            left -= 1;
+            if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
     }
-    let mut reached: Vec<(&'static str, usize)> = Vec::new();
-    keywords().each_hit(text, &mut |at, rules| {
-        for rule in rules {
-            let is_past = reached.iter().any(|(id, end)| *id == rule.id && at < *end);
-            if is_past || !is_wanted(rule.id, rule.is_sure) {
+    let all = keywords();
+    let mut progress: Vec<Option<Progress>> = vec![None; all.rules.len()];
+    let mut around = Around::new(text);
+    all.each_hit(text, &mut |at, rules| {
+        for &n in rules {
+            let rule = all.rules[n];
+            let progress = progress[n]
+                .get_or_insert_with(|| Progress { left: wanted(rule.id, rule.is_sure), reached: 0 });
+            if at < progress.reached || progress.left == 0 {
                 continue;
             }
-            if let Some((start, end)) = rule.find(text, at) {
-                reached.retain(|(id, _)| *id != rule.id);
-                reached.push((rule.id, end));
+            if let Some((start, end)) = rule.find(&mut around, text, at) {
+                *progress = Progress { left: progress.left - 1, reached: end };
                 each(Match { rule: rule.id, is_sure: rule.is_sure, start, end });
             }
         }

@@ -36,6 +36,7 @@ fn cases(lines: &str) -> Vec<Case> {
 }
 
 const POSITIVES: &str = include_str!("../../fixtures/secrets/positives.jsonl");
+const LOOKALIKES: &str = include_str!("../../fixtures/secrets/lookalikes.jsonl");
 const NEGATIVES: &str = include_str!("../../fixtures/secrets/negatives.jsonl");
 
 #[test]
@@ -76,14 +77,132 @@ fn most_secrets_of_the_labelled_set_are_found_and_little_else() {
 }
 
 #[test]
-fn an_escaped_character_is_no_letter_before_a_secret() {
-    let key = concat!("AKIA", "Z7QXLM4RT2VW5YB3");
-    for (before, is_found) in
-        [(r"a\n", true), (r"a\t", true), ("%20", true), ("%3D", true), ("an", false), ("%zz", false)]
-    {
-        let found = Guard::default().scan(format!("{before}{key}").as_bytes());
-        assert_eq!(found.len(), usize::from(is_found), "{before}");
+fn what_only_looks_like_a_secret_is_none() {
+    let wrong: Vec<_> = cases(LOOKALIKES)
+        .into_iter()
+        .filter(|case| !found(&case.text).is_empty())
+        .map(|case| format!("{}: {:?}: {:?}", case.kind, case.text, found(&case.text)))
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What is found in a text, in order.
+fn found(text: &str) -> Vec<&'static str> {
+    Guard::default().scan(text.as_bytes()).into_iter().map(|found| found.rule).collect()
+}
+
+#[test]
+fn nothing_before_a_telling_prefix_hides_a_key_but_a_blob() {
+    let keys = [
+        ("aws-access-token", concat!("AKIA", "Z7QXLM4RT2VW5YB3")),
+        ("github-pat", concat!("gh", "p_x7Fq2LmPz9Kd4Rt6Wv8Yb1Nc3Hs5Jg0Ta2Ue")),
+        ("npm-access-token", concat!("np", "m_x7Fq2LmPz9Kd4Rt6Wv8Yb1Nc3Hs5Jg0Ta2Ue")),
+        ("gitlab-pat", concat!("gl", "pat-x7Fq2LmPz9Kd4Rt6Wv8Y")),
+        ("stripe-access-token", concat!("sk", "_live_x7Fq2LmPz9Kd4Rt6Wv8Y")),
+    ];
+    for (rule, key) in keys {
+        for before in [
+            "key_",
+            "key",
+            "KEY",
+            "x7",
+            "n",
+            r"a\n",
+            r"a\t",
+            "%20",
+            "%3D",
+            "%zz",
+            "\x1b[31m",
+            r"\x1b[0;1m",
+            r"\033[m",
+            r"\u003d",
+            "=",
+            "/",
+            "-",
+            "my/long/path/of/words/key",
+            "ключ",
+        ] {
+            let text = format!("{before}{key} ");
+            assert_eq!(found(&text), [rule], "{text}");
+        }
     }
+    let blob = "x7Fq2LmPz9Kd4Rt6Wv8Yb1Nc3Hs5";
+    for (rule, key) in [keys[0], keys[2], keys[4]] {
+        assert!(found(&format!("{blob}{key}")).is_empty(), "{rule}");
+        assert_eq!(found(&format!("{blob} {key}")), [rule]);
+        assert_eq!(found(&format!("{blob}_{key}")), [rule]);
+    }
+    // Behind it, a letter makes it something else.
+    assert!(found(&format!("{}x", keys[0].1)).is_empty());
+}
+
+#[test]
+fn a_prefix_of_many_other_things_is_none_inside_of_a_word() {
+    let hex = "3f9ac1d8e7b60a5f4e2d7c1b9a0f8e6d";
+    let key = format!("{}{hex}", concat!("S", "K"));
+    for before in ["", "sid_", "sid=", r"\n", "%3D", "\x1b[31m"] {
+        assert_eq!(found(&format!("{before}{key}")), ["twilio-api-key"], "{before}");
+    }
+    // The check sum of a task, of an icon; a name in capitals, in camel case.
+    for text in [
+        format!("TA{key}"),
+        format!("favico-{hex}.png"),
+        "EURASIANDEVELOPMENTBANK".to_owned(),
+        "defaultAiModelConfigurations".to_owned(),
+    ] {
+        assert!(found(&text).is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn a_user_of_curl_is_told_from_others() {
+    for (text, is_one) in [
+        ("curl -u ann:Tr0ub4dor3 https://x.y", true),
+        ("curl -sS -u ann:Tr0ub4dor3 https://x.y", true),
+        ("CURL\t-X POST\t--user=ann:Tr0ub4dor3 https://x.y", true),
+        ("curl https://x.y --user 'ann:Tr0ub4dor3'", true),
+        ("curl -x p -uann:Tr0ub4dor3 https://x.y", true),
+        ("run -u ann:Tr0ub4dor3", false),
+        ("curl x\nrun -u ann:Tr0ub4dor3", false),
+        ("curl x -u ann", false),
+    ] {
+        assert_eq!(found(text).contains(&"curl-auth-user"), is_one, "{text}");
+    }
+}
+
+#[test]
+fn what_a_shape_refuses_no_pattern_takes() {
+    for Case { before, secret, after, .. } in cases(POSITIVES) {
+        let text = format!("{before}{}{after}", secret.concat());
+        for rule in scan::rules() {
+            for at in 0..before.len() {
+                assert!(rule.shape_is_sound(&text.as_bytes()[at..]), "{}: {text:?}", rule.id);
+            }
+        }
+    }
+}
+
+#[test]
+fn as_many_warnings_are_told_as_a_person_reads_and_all_is_redacted() {
+    let lines: Vec<_> = (0..2500).map(|i| format!("password: Tr0ub4dor&3k{i}\n")).collect();
+    let text = lines.concat();
+    let scanned = Guard::default().scan(text.as_bytes());
+    let told = warnings(&scanned, |_| false);
+    assert_eq!((scanned.len(), told.len()), (1000, MOST_WARNINGS));
+    assert_eq!(told[0].to_string(), "line 1 looks like password");
+    assert_eq!(told[MOST_WARNINGS - 1].to_string(), "line 100 looks like password (and at least 900 more)");
+    let few = warnings(&scanned[..MOST_WARNINGS], |_| true);
+    assert_eq!(few[MOST_WARNINGS - 1].to_string(), "line 100 looked like password and was not stored");
+    let some = warnings(&scanned[..MOST_WARNINGS + 7], |_| false);
+    assert_eq!(some[MOST_WARNINGS - 1].rule, "password (and 7 more)");
+
+    let guard = Guard { mode: Mode::All(Action::Redact), ..Guard::default() };
+    let masked = guard.mask(&text);
+    assert_eq!(masked, "password: [redacted: password]\n".repeat(2500));
+    // What is sure is found behind all that only warns.
+    let text = format!("{text}{}", concat!("AKIA", "Z7QXLM4RT2VW5YB3"));
+    let last = Guard::default().scan(text.as_bytes()).pop().unwrap();
+    assert_eq!((last.rule, last.action, last.line), ("aws-access-token", Action::Block, 2501));
 }
 
 #[test]

@@ -1,31 +1,38 @@
 //! What values look like: how much chance is in them, and what is a placeholder.
 
-/// Shannon's entropy, in bits per byte.
+use std::sync::LazyLock;
+
+/// Shannon's entropy, in bits per byte: `log2 n - (sum of c * log2 c) / n`, for `n` bytes of which each kind is there `c`
+/// times.
 #[allow(clippy::cast_precision_loss, reason = "values are short")]
 pub(super) fn entropy(bytes: &[u8]) -> f64 {
+    /// Of `c * log2 c`, how much more it is for one more, up to the length of most secrets.
+    static STEPS: LazyLock<[f64; 128]> = LazyLock::new(|| std::array::from_fn(step));
+    fn step(c: usize) -> f64 {
+        let weight = |c: usize| if c == 0 { 0.0 } else { c as f64 * (c as f64).log2() };
+        weight(c + 1) - weight(c)
+    }
+    if bytes.is_empty() {
+        return 0.0;
+    }
+    let steps = &*STEPS;
     let mut counts = [0_u32; 256];
+    let mut sum = 0.0;
     for &byte in bytes {
-        counts[usize::from(byte)] += 1;
+        let count = &mut counts[usize::from(byte)];
+        sum += steps.get(*count as usize).copied().unwrap_or_else(|| step(*count as usize));
+        *count += 1;
     }
     let all = bytes.len() as f64;
-    counts.iter().filter(|&&n| n > 0).map(|&n| f64::from(n) / all).map(|p| -p * p.log2()).sum()
+    all.log2() - sum / all
 }
 
 pub(super) fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// Whether a text ends with a character that is written as an escape, `\n` or `%20`: its letters are no part of what follows.
-pub(super) fn is_escaped(text: &[u8]) -> bool {
-    match text {
-        [.., b'\\', last] => matches!(last, b'n' | b'r' | b't'),
-        [.., b'%', high, low] => high.is_ascii_hexdigit() && low.is_ascii_hexdigit(),
-        _ => false,
-    }
-}
-
 /// What values are made of: everything but blanks, quotes and brackets.
-fn is_value(byte: u8) -> bool {
+pub(super) fn is_value(byte: u8) -> bool {
     byte > b' ' && byte != 0x7f && !matches!(byte, b'"' | b'\'' | b'`' | b'<' | b'>')
 }
 
@@ -35,34 +42,6 @@ pub(super) fn has_digit(bytes: &[u8]) -> bool {
 
 pub(super) fn has_letter(bytes: &[u8]) -> bool {
     bytes.iter().any(u8::is_ascii_alphabetic)
-}
-
-/// Whether `text` begins with `least` bytes of a value.
-pub(super) fn is_run(text: &[u8], least: usize) -> bool {
-    text.len() >= least && text[..least].iter().all(|&byte| byte > b' ' || least == 0)
-}
-
-/// How far behind a name its value may begin.
-const REACH: usize = 64;
-
-/// Whether something like a value follows soon: eight bytes or more, with a digit or a sign among them.
-pub(super) fn is_followed(text: &[u8]) -> bool {
-    let (mut run, mut has_sign) = (0, false);
-    for (i, &byte) in text.iter().enumerate().take(REACH + 16) {
-        if is_value(byte) && !matches!(byte, b':' | b'=' | b',') {
-            run += 1;
-            has_sign |= !(byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_' | b'.') || byte >= 0x80);
-            if run >= 8 && has_sign {
-                return true;
-            }
-        } else {
-            if i > REACH {
-                return false;
-            }
-            (run, has_sign) = (0, false);
-        }
-    }
-    false
 }
 
 /// Whether `bytes` hold `part`.
@@ -161,34 +140,41 @@ pub(super) fn is_mixed(bytes: &[u8]) -> bool {
 
 /// As much of a file is searched for the end of a private key.
 const KEY: usize = 32 << 10;
+/// What begins and ends the lines around a key.
+const DASHES: &[u8] = b"-----";
 /// As many letters of a key follow its header at least.
 const BODY: usize = 40;
 
 /// Where the private key ends that begins with `text`, if it is one: at its footer, else where its letters end.
+///
+/// Nothing is looked at beyond the next row of dashes, so that many headers are no more work than one.
 pub(super) fn private_key(text: &[u8]) -> Option<usize> {
-    let line = &text[..text.len().min(140)];
-    let (begin, header) = (b"-----BEGIN".len(), line.get(10..)?);
-    let is_label = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'_' | b'-');
-    let label = &header[..header.iter().position(|&byte| !is_label(byte)).unwrap_or(header.len())];
-    let upper = label.to_ascii_uppercase();
-    let name = memchr::memmem::find(&upper, b"PRIVATE KEY")?;
-    let dashes = memchr::memmem::find(&upper[name..], b"-----")?;
-    let body = begin + name + dashes + 5;
+    static FINDER: LazyLock<memchr::memmem::Finder<'_>> =
+        LazyLock::new(|| memchr::memmem::Finder::new(DASHES));
+    let begin = b"-----BEGIN".len();
+    let header = text.get(begin..text.len().min(140))?;
+    let is_label = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'_');
+    let label = &header[..header.iter().position(|byte| !is_label(byte))?];
+    let is_private = label.windows(11).any(|part| part.eq_ignore_ascii_case(b"PRIVATE KEY"));
+    if !is_private || !header[label.len()..].starts_with(DASHES) {
+        return None;
+    }
+    let body = begin + label.len() + DASHES.len();
     let piece = &text[body..text.len().min(body + KEY)];
-    let end = memchr::memmem::find(piece, b"-----END");
-    let inside = &piece[..end.unwrap_or(piece.len())];
+    let dashes = FINDER.find(piece);
+    let inside = &piece[..dashes.unwrap_or(piece.len())];
     let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
     let head = &inside[..inside.len().min(600)];
     if inside.iter().filter(|byte| is_letter(byte)).count() < BODY || entropy(head) < 3.0 {
         return None;
     }
-    let Some(end) = end else {
+    let Some(end) = dashes.filter(|&end| piece[end..].starts_with(b"-----END")) else {
         let is_key = |byte: &u8| is_letter(byte) || b"\n\r\t\\ :-,>#*|".contains(byte);
-        let length = piece.iter().position(|byte| !is_key(byte)).unwrap_or(piece.len());
+        let length = inside.iter().position(|byte| !is_key(byte)).unwrap_or(inside.len());
         return (length >= BODY).then_some(body + length);
     };
     let footer = &piece[end + 8..piece.len().min(end + 140)];
-    let close = memchr::memmem::find(footer, b"-----").map_or(0, |close| close + 5);
+    let close = memchr::memmem::find(footer, DASHES).map_or(0, |close| close + 5);
     Some(body + end + 8 + close)
 }
 

@@ -16,14 +16,16 @@ const LOCK: &str = "lock";
 const CURRENT: &str = "current";
 
 /// The right to write, until it is dropped or the process ends.
-pub(super) struct Lock(#[expect(dead_code, reason = "an open file holds the lock")] File);
+pub(super) struct Lock {
+    _file: File,
+}
 
 /// Takes the lock, making the directory where there is none; `None`: somebody has it.
 pub(super) fn lock(dir: &Path) -> io::Result<Option<Lock>> {
     fs::create_dir_all(dir)?;
     let file = OpenOptions::new().create(true).truncate(false).write(true).open(dir.join(LOCK))?;
     match file.try_lock() {
-        Ok(()) => Ok(Some(Lock(file))),
+        Ok(()) => Ok(Some(Lock { _file: file })),
         Err(TryLockError::WouldBlock) => Ok(None),
         Err(TryLockError::Error(fault)) => Err(fault),
     }

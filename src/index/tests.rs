@@ -389,6 +389,28 @@ fn a_damaged_index_never_answers_wrongly() {
     assert!(damaged > originals.len());
 }
 
+/// After a power cut, files may be there in full length without their bytes.
+#[test]
+fn after_another_start_of_the_machine_all_files_are_checked() {
+    let place = Place::new();
+    let mut index = place.open();
+    put(&mut index, 5, (0..10).map(|id| doc(id, "common words")).collect());
+    let texts = place.path().join(place::current(&place.path()).unwrap()).join("tantivy");
+    let meta = texts.join("meta.json");
+    let text = fs::read_to_string(&meta).unwrap();
+    let boot = place::boot();
+    assert!(boot.is_empty() || text.contains(&boot));
+    fs::write(&meta, text.replace(&boot, "00000000-0000-0000-0000-000000000000")).unwrap();
+    assert_eq!(place.open().mark(), 5);
+    let postings = fs::read_dir(&texts).unwrap().map(|entry| entry.unwrap().path());
+    let postings =
+        postings.into_iter().find(|path| path.extension().is_some_and(|end| end == "idx")).unwrap();
+    let mut bytes = fs::read(&postings).unwrap();
+    bytes[2] ^= 1;
+    fs::write(&postings, bytes).unwrap();
+    assert_eq!(place.open().mark(), 0);
+}
+
 /// What an update that was killed leaves: longer files, files that nobody names, a generation that does not count.
 #[test]
 fn leftovers_of_a_killed_writer_do_no_harm() {

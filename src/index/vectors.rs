@@ -1,90 +1,133 @@
 //! Vectors: sign codes that are scanned, and int8 rows that rescore the best.
+//!
+//! `codes` has a bit for each dimension of each row, and is held in memory: 32 MB for a million rows of 256 dimensions. A
+//! search counts the bits in which each differs from the query's, weighs the bits of the nearest 8,000 by the query's numbers,
+//! and scores the best thousand by their rows in `vectors`.
+//! No graph is built, so that nothing is approximate but that choice, a row costs nothing to add, and any filter is a set of
+//! rows. Both files only grow; how much of them counts, and what the codes' checksum is, says the manifest.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 
+use crc32fast::Hasher;
 use serde::{Deserialize, Serialize};
 
-/// A set of rows.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Bitmap {
-    words: Vec<u64>,
-    len: usize,
-}
+use super::{IndexError, place};
+pub(crate) use bitmap::Bitmap;
+use rows::Question;
+pub(crate) use write::VectorWriter;
 
-impl Bitmap {
-    pub(crate) fn none(len: usize) -> Self {
-        Self { words: vec![0; len.div_ceil(64)], len }
-    }
+mod bitmap;
+mod codes;
+mod rows;
+mod write;
 
-    pub(crate) fn len(&self) -> usize {
-        self.len
-    }
+const CODES: &str = "codes";
+const VECTORS: &str = "vectors";
 
-    pub(crate) fn words(&self) -> &[u64] {
-        &self.words
-    }
+/// So many rows at least are looked at again, the nearest by their codes.
+const LOOKED_AT: usize = 8000;
 
-    pub(crate) fn words_mut(&mut self) -> &mut [u64] {
-        &mut self.words
-    }
+/// So many of those at least are scored.
+const SCORED: usize = 1000;
 
-    pub(crate) fn set(&mut self, row: usize) {
-        self.words[row / 64] |= 1 << (row % 64);
-    }
-
-    pub(crate) fn clear(&mut self, row: usize) {
-        self.words[row / 64] &= !(1 << (row % 64));
-    }
-
-    pub(crate) fn has(&self, row: usize) -> bool {
-        self.words.get(row / 64).is_some_and(|word| word >> (row % 64) & 1 == 1)
-    }
-
-    pub(crate) fn rows(&self) -> impl Iterator<Item = usize> {
-        self.words.iter().enumerate().flat_map(|(place, &word)| {
-            std::iter::successors(Some(word), |word| Some(word & word.wrapping_sub(1)))
-                .take_while(|word| *word != 0)
-                .map(move |word| place * 64 + word.trailing_zeros() as usize)
-        })
-    }
-
-    pub(crate) fn count(&self) -> usize {
-        self.words.iter().map(|word| word.count_ones() as usize).sum()
-    }
-}
-
+/// What the manifest keeps of the files, beside the number of rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Seal {}
+pub(crate) struct Seal {
+    /// The CRC-32 of the codes.
+    codes: u32,
+}
 
-pub(crate) struct Vectors {}
+/// Vectors of a directory, open to be searched.
+pub(crate) struct Vectors {
+    dimensions: usize,
+    codes: Vec<u64>,
+    /// The checksum of `codes`.
+    crc: Hasher,
+    rows: usize,
+    vectors: File,
+}
 
 impl Vectors {
-    pub(crate) fn open(_dir: &Path, _dims: usize, _rows: usize, _seal: &Seal) -> io::Result<Self> {
-        Ok(Self {})
+    /// Reads the codes of `rows` rows, and checks them against their seal and the length of `vectors`. More in the files does
+    /// not matter.
+    ///
+    /// # Errors
+    ///
+    /// A file that is missing or too short, and codes that are damaged. A damaged row of `vectors` is found when it is read.
+    pub(crate) fn open(dir: &Path, dimensions: usize, rows: usize, seal: &Seal) -> Result<Self, IndexError> {
+        let vectors = place::read_from(&dir.join(VECTORS), 0)?.into_inner();
+        let mut opened = Self { dimensions, codes: Vec::new(), crc: Hasher::new(), rows: 0, vectors };
+        opened.grow(dir, rows, seal)?;
+        Ok(opened)
     }
+
+    /// Reads what was appended since: `rows` is the number of all. After an error it is not to be used any more.
+    pub(crate) fn grow(&mut self, dir: &Path, rows: usize, seal: &Seal) -> Result<(), IndexError> {
+        let bytes = 8 * codes::words(self.dimensions);
+        let more = rows.checked_sub(self.rows).ok_or_else(|| IndexError::new("it has fewer vectors now"))?;
+        if self.vectors.metadata()?.len() < rows as u64 * rows::size(self.dimensions) as u64 {
+            return Err(IndexError::new("vectors are missing"));
+        }
+        self.codes.reserve_exact(more * bytes / 8);
+        let file = place::read_from(&dir.join(CODES), (self.rows * bytes) as u64)?.into_inner();
+        read(file, more * bytes, &mut self.crc, &mut self.codes)?;
+        if self.crc.clone().finalize() != seal.codes {
+            return Err(IndexError::new("its codes are damaged"));
+        }
+        self.rows = rows;
+        Ok(())
+    }
+
+    /// The `k` rows of those admitted that are nearest to a query, with their cosines, best first; of equals the first row
+    /// comes first. None for a query of all zeros or of other dimensions.
     pub(crate) fn search(
         &self,
-        _q: &[f32],
-        _k: usize,
-        _filter: Option<&Bitmap>,
-    ) -> io::Result<Vec<(u32, f32)>> {
-        Ok(Vec::new())
+        query: &[f32],
+        k: usize,
+        admitted: Option<&Bitmap>,
+    ) -> Result<Vec<(u32, f32)>, IndexError> {
+        let Some(question) = self.question(query) else { return Ok(Vec::new()) };
+        let mut code = Vec::new();
+        let turned = codes::turned(query);
+        codes::encode(&turned, &mut code);
+        let rows = codes::nearest(&self.codes, &code, admitted, LOOKED_AT.max(4 * k));
+        let rows = codes::likeliest(&self.codes, &turned, rows, SCORED.max(4 * k));
+        let mut scored = Vec::with_capacity(rows.len());
+        rows::score(&self.vectors, &question, &rows, &mut |row, cosine| scored.push((row, cosine)))?;
+        scored.sort_unstable_by(|(row, cosine), (other, than)| than.total_cmp(cosine).then(row.cmp(other)));
+        scored.truncate(k);
+        Ok(scored)
     }
-    pub(crate) fn score(&self, _q: &[f32], _row: u32) -> io::Result<f32> {
-        Ok(0.0)
+
+    /// The cosine of a query and a row; 0 where there is no such row, or the query has no direction.
+    pub(crate) fn score(&self, query: &[f32], row: u32) -> Result<f32, IndexError> {
+        let Some(question) = self.question(query).filter(|_| (row as usize) < self.rows) else {
+            return Ok(0.0);
+        };
+        let mut found = 0.0;
+        rows::score(&self.vectors, &question, &[row], &mut |_, cosine| found = cosine)?;
+        Ok(found)
+    }
+
+    fn question(&self, query: &[f32]) -> Option<Question> {
+        Question::of(query).filter(|_| query.len() == self.dimensions)
     }
 }
 
-pub(crate) struct VectorWriter {}
-impl VectorWriter {
-    pub(crate) fn append(_dir: &Path, _dims: usize, _rows: usize, _seal: Option<&Seal>) -> io::Result<Self> {
-        Ok(Self {})
+/// Reads so many bytes as words, and continues their checksum.
+fn read(mut file: impl Read, mut bytes: usize, crc: &mut Hasher, into: &mut Vec<u64>) -> io::Result<()> {
+    let mut buffer = vec![0; bytes.min(1 << 16)];
+    while bytes > 0 {
+        let part = &mut buffer[..bytes.min(1 << 16)];
+        file.read_exact(part)?;
+        crc.update(part);
+        into.extend(part.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)));
+        bytes -= part.len();
     }
-    pub(crate) fn push(&mut self, _v: &[f32]) -> io::Result<()> {
-        Ok(())
-    }
-    pub(crate) fn finish(self) -> io::Result<Seal> {
-        Ok(Seal {})
-    }
+    Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -47,7 +47,7 @@ impl View {
     }
 
     /// Opens what was committed to the same generation since. After an error it is not to be used any more.
-    pub(super) fn refresh(&mut self, model: &Model) -> Result<(), IndexError> {
+    pub(super) fn refresh(&mut self) -> Result<(), IndexError> {
         if self.lexical.manifest()? == self.manifest {
             return Ok(());
         }
@@ -57,7 +57,7 @@ impl View {
         }
         self.dead = read_rows(&self.dir, &manifest, &mut self.rows, &mut self.rows_crc)?;
         let seal = manifest.vectors.as_ref().ok_or_else(|| IndexError::new("it has no vectors"))?;
-        self.vectors = Vectors::open(&self.dir, model.dimensions(), manifest.rows, seal)?;
+        self.vectors.grow(&self.dir, manifest.rows, seal)?;
         self.manifest = manifest;
         Ok(())
     }

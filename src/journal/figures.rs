@@ -1,7 +1,7 @@
 //! How much the journal holds.
 
 use chrono::{DateTime, Utc};
-use rusqlite::params;
+use rusqlite::{OptionalExtension, params};
 
 use super::commit::DELETED;
 use super::filter::{read_actor, read_time};
@@ -28,6 +28,17 @@ pub(crate) struct Figures {
 }
 
 impl History<'_> {
+    /// How many changes have a time at or after `time` (microseconds since 1970), and the latest of their times; `None`
+    /// where there are none.
+    pub(crate) fn since_time(self, time: i64) -> Result<Option<(u64, DateTime<Utc>)>> {
+        // A very large change has several rows.
+        let sql = "SELECT count(DISTINCT id), max(at) FROM change WHERE at >= ?1 AND withdrawn = 0 HAVING count(*) > 0";
+        self.prepare(sql)?
+            .query_row(params![time], |row| Ok((from_sql(row.get(0)?), read_time(1, row.get(1)?)?)))
+            .optional()
+            .map_err(failure(READ))
+    }
+
     /// Figures of all that counts: what was withdrawn never was.
     pub(crate) fn figures(self) -> Result<Figures> {
         let _snapshot = self.snapshot()?;

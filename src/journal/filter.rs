@@ -17,25 +17,17 @@ use crate::id::{ChangeId, MemoryId, VersionId};
 use crate::path::MemoryPath;
 use crate::version::{Actor, ActorFilter, Log, Operation, Redacted, Version};
 
-/// The columns that [`read_version`] reads, of the versions that meet a condition.
-macro_rules! versions {
-    ($condition:literal) => {
-        concat!(
-            "SELECT v.n, v.id, v.memory, m.id, c.id, v.operation, v.path, v.sha256, v.size, v.mode,
+/// The columns that [`read_version`] reads, of all versions there ever were.
+pub(super) const VERSIONS: &str =
+    "SELECT v.n, v.id, v.memory, m.id, c.id, v.operation, v.path, v.sha256, v.size, v.mode,
     c.at, c.actor, c.name, c.reason, r.at, r.actor, r.name, v.prev, v.body IS NOT NULL,
     (SELECT p.path FROM version p WHERE v.operation = 1 AND p.n = v.prev AND p.path <> v.path),
     (SELECT group_concat(w.line || ' ' || w.redacted || ' ' || w.rule, ',') FROM warning w WHERE w.version = v.n)
     FROM version v CROSS JOIN change c ON c.seq = v.change CROSS JOIN memory m ON m.n = v.memory
-    LEFT JOIN redaction r ON r.version = v.n WHERE ",
-            $condition
-        )
-    };
-}
+    LEFT JOIN redaction r ON r.version = v.n";
 
-/// Versions that count.
-pub(super) const VERSIONS: &str = versions!("c.withdrawn = 0");
-/// The version of a row, whether it counts or not.
-pub(super) const ANY_VERSION: &str = versions!("v.n = ?1");
+/// Of those, the ones that count.
+pub(super) const COUNTED: &str = "c.withdrawn = 0";
 
 /// A run of rows of versions.
 #[derive(Debug, Clone, Copy)]
@@ -66,7 +58,7 @@ pub(super) struct Filter {
 impl Filter {
     /// What `log` asks for. `is_path_known`: its path is that of no other memories than are looked at.
     pub(super) fn of(log: &Log, is_path_known: bool) -> Self {
-        let mut filter = Self { sql: VERSIONS.to_owned(), values: Vec::new() };
+        let mut filter = Self { sql: format!("{VERSIONS} WHERE {COUNTED}"), values: Vec::new() };
         if let Some(path) = log.path.as_ref().filter(|path| !path.is_root()) {
             filter.path(path, is_path_known);
         }

@@ -9,7 +9,7 @@ use rusqlite::{
     TransactionBehavior, params,
 };
 
-use super::filter::{Filter, Range, VERSIONS, condition, micros, read_version};
+use super::filter::{COUNTED, Filter, Range, VERSIONS, condition, micros, read_version};
 use super::{FOREIGN_WAIT, Journal, below, body, failure, schema};
 use crate::error::{Error, Result};
 use crate::id::{ChangeId, MemoryId, VersionId};
@@ -148,27 +148,32 @@ impl<'a> History<'a> {
     }
 
     pub(crate) fn version(self, id: VersionId) -> Result<Option<Version>> {
+        self.one_counted("v.id = ?1", id.0.to_bytes())
+    }
+
+    /// As [`History::version`], also of a change that was taken back.
+    pub(crate) fn recorded(self, id: VersionId) -> Result<Option<Version>> {
         self.one_version("v.id = ?1", id.0.to_bytes())
     }
 
     /// The newest version of the memory that lives at this very path.
     pub(crate) fn head(self, path: &MemoryPath) -> Result<Option<Version>> {
-        self.one_version("v.n = (SELECT head FROM memory WHERE path = ?1 AND live = 1)", path.as_str())
+        self.one_counted("v.n = (SELECT head FROM memory WHERE path = ?1 AND live = 1)", path.as_str())
     }
 
     /// The newest version of a memory, living or not.
     pub(crate) fn newest(self, memory: i64) -> Result<Option<Version>> {
-        self.one_version("v.n = (SELECT head FROM memory WHERE n = ?1)", memory)
+        self.one_counted("v.n = (SELECT head FROM memory WHERE n = ?1)", memory)
     }
 
     /// As [`History::newest`], by the memory's id.
     pub(crate) fn newest_of(self, memory: MemoryId) -> Result<Option<Version>> {
-        self.one_version("v.n = (SELECT head FROM memory WHERE id = ?1)", memory.0.to_bytes())
+        self.one_counted("v.n = (SELECT head FROM memory WHERE id = ?1)", memory.0.to_bytes())
     }
 
     /// The version of this row.
     pub(super) fn row(self, n: i64) -> Result<Option<Version>> {
-        self.one_version("v.n = ?1", n)
+        self.one_counted("v.n = ?1", n)
     }
 
     /// The bytes of a version (its row); `None` when the journal does not hold them.
@@ -206,8 +211,12 @@ impl<'a> History<'a> {
         self.db.prepare_cached(sql).map_err(failure(READ))
     }
 
+    fn one_counted(self, condition: &str, parameter: impl rusqlite::ToSql) -> Result<Option<Version>> {
+        self.one_version(&format!("{COUNTED} AND {condition}"), parameter)
+    }
+
     fn one_version(self, condition: &str, parameter: impl rusqlite::ToSql) -> Result<Option<Version>> {
-        let mut query = self.prepare(&format!("{VERSIONS} AND {condition}"))?;
+        let mut query = self.prepare(&format!("{VERSIONS} WHERE {condition}"))?;
         query.query_row(params![parameter], read_version).optional().map_err(failure(READ))
     }
 

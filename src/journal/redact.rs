@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use super::commit::actor_columns;
 use super::history::READ;
 use super::release::Split;
-use super::{History, Journal, failure, scrub, to_sql};
+use super::{History, Journal, failure, said, scrub, to_sql};
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::hash::Hash;
@@ -21,18 +21,28 @@ impl Journal {
     /// Erases versions, all of them or none: path, hash, content. What was redacted before is left as it is. `now` are
     /// microseconds since 1970. All changes must be synced: what recovery would need of them is erased, too.
     ///
+    /// What `mask` leaves out of the reasons of their changes, and of the names of who made and who redacted them, goes as
+    /// well, and of changes that have no versions. A version of a change that was taken back may be named, too.
+    ///
     /// The bytes are gone once [`Journal::scrub`] says so.
     ///
     /// # Errors
     /// [`Error::NoVersion`], [`Error::IsHead`], or what the database says.
-    pub(crate) fn redact(&mut self, now: i64, by: &Actor, ids: &[VersionId]) -> Result<()> {
+    pub(crate) fn redact(
+        &mut self,
+        now: i64,
+        by: &Actor,
+        ids: &[VersionId],
+        mask: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<()> {
         let synced = to_sql(self.synced()?);
         let tx = self
             .db
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(failure("begin to redact"))?;
-        let mut memories = chosen(&tx, ids)?;
-        if memories.is_empty() {
+        let Chosen { mut memories, all, is_withdrawn } = chosen(&tx, ids)?;
+        let is_masked = said::mask(&tx, &all, mask)?;
+        if memories.is_empty() && !is_withdrawn && !is_masked {
             return Ok(());
         }
         let history = History { db: &tx };
@@ -100,29 +110,41 @@ impl History<'_> {
     }
 }
 
-/// The rows of versions that are to be erased, by memory.
-fn chosen(db: &Connection, ids: &[VersionId]) -> Result<BTreeMap<i64, BTreeSet<i64>>> {
-    let sql = "SELECT v.n, v.memory, m.live = 1 AND m.head = v.n, m.path, r.version IS NOT NULL
+/// What is asked for.
+#[derive(Default)]
+struct Chosen {
+    /// The rows of versions that are to be erased, by memory.
+    memories: BTreeMap<i64, BTreeSet<i64>>,
+    /// The rows of all that were named, those among them that were redacted before.
+    all: BTreeSet<i64>,
+    /// Whether one of them is of a change that was taken back: all of those go in any case.
+    is_withdrawn: bool,
+}
+
+fn chosen(db: &Connection, ids: &[VersionId]) -> Result<Chosen> {
+    let sql = "SELECT v.n, v.memory, m.live = 1 AND m.head = v.n, m.path, r.version IS NOT NULL, c.withdrawn
         FROM version v JOIN change c ON c.seq = v.change JOIN memory m ON m.n = v.memory
-        LEFT JOIN redaction r ON r.version = v.n WHERE v.id = ?1 AND c.withdrawn = 0";
+        LEFT JOIN redaction r ON r.version = v.n WHERE v.id = ?1";
     let mut query = db.prepare_cached(sql).map_err(failure(REDACT))?;
-    let mut memories: BTreeMap<i64, BTreeSet<i64>> = BTreeMap::new();
+    let mut chosen = Chosen::default();
     for &id in ids {
         let found = query
             .query_row(params![id.0.to_bytes()], |row| {
-                Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get::<_, String>(3)?, row.get(4)?))
+                let (n, memory, is_head, is_redacted) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(4)?);
+                Ok((n, memory, is_head, row.get::<_, String>(3)?, is_redacted, row.get(5)?))
             })
             .optional()
             .map_err(failure(REDACT))?;
-        match found.ok_or(Error::NoVersion { id })? {
-            (.., true, path, _) => {
-                return Err(Error::IsHead { id, path: MemoryPath::from_normal(path) });
-            }
-            (n, memory, false, _, false) => drop(memories.entry(memory).or_default().insert(n)),
-            (.., true) => {}
+        let (n, memory, is_head, path, is_redacted, is_withdrawn) = found.ok_or(Error::NoVersion { id })?;
+        chosen.all.insert(n);
+        match (is_withdrawn, is_head, is_redacted) {
+            (true, ..) => chosen.is_withdrawn |= !is_redacted,
+            (_, true, _) => return Err(Error::IsHead { id, path: MemoryPath::from_normal(path) }),
+            (_, _, false) => drop(chosen.memories.entry(memory).or_default().insert(n)),
+            (_, _, true) => {}
         }
     }
-    Ok(memories)
+    Ok(chosen)
 }
 
 fn head(db: &Connection, memory: i64) -> Result<i64> {

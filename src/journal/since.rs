@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::commit::read_tail;
-use super::filter::{ANY_VERSION, read_version};
+use super::filter::{VERSIONS, read_version};
 use super::history::READ;
 use super::{History, below, failure};
 use crate::error::Result;
@@ -154,7 +154,7 @@ impl History<'_> {
         if let Some(version) = self.row(n)? {
             return Ok(Some(version));
         }
-        let mut query = self.prepare(ANY_VERSION)?;
+        let mut query = self.prepare(&format!("{VERSIONS} WHERE v.n = ?1"))?;
         let version = query.query_row(params![n], read_version).optional().map_err(failure(READ))?;
         Ok(version.map(|version| Version {
             operation: Operation::Deleted,

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::rank::{self, Scored};
-use super::record::{self, Record, Times};
+use super::record::{Record, Times};
 use super::{DateTime, Error, MemoryId, MemoryPath, Recall, Result, Utc, lock};
 use crate::index::{Filter, Query, Seen};
 use crate::store::{Found, History};
@@ -102,11 +102,11 @@ pub struct Memory {
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Terms {
-    /// By words, as a share of what a perfect answer would have.
+    /// By words: 1 has every word of the question once.
     pub lexical: f32,
-    /// By meaning: the cosine.
+    /// By meaning: 0 is unrelated, 1 the same.
     pub semantic: f32,
-    /// Both together.
+    /// Both together, half and half.
     pub relevance: f32,
     /// What the passages beside it added.
     pub neighbours: f32,
@@ -126,7 +126,7 @@ pub struct Retrieved {
 const CANDIDATES: usize = 100;
 const CANDIDATES_PER_ANSWER: usize = 4;
 /// What scores less answers nothing: chosen on the set of questions in `fixtures/retrieval`.
-pub(super) const MIN_SCORE: f32 = 0.12;
+pub(super) const MIN_SCORE: f32 = 0.1;
 
 impl Recall {
     /// Finds memories.
@@ -276,7 +276,7 @@ impl Recall {
         if !scan {
             return Ok(());
         }
-        match self.store.absorb(&MemoryPath::from_normal("")) {
+        match self.store.notice() {
             Ok(_) | Err(Error::Write { .. } | Error::Busy { .. }) => Ok(()),
             Err(error) => Err(error),
         }

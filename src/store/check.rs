@@ -1,13 +1,14 @@
 //! Whether files and history agree, and what else is amiss in a store.
 
-use super::Store;
 use super::scan::Absorbed;
 use super::scan::survey::Survey;
+use super::{Store, gate};
 use crate::error::{Error, Result, Trouble};
 use crate::hash::Hash;
 use crate::journal::{History, Reader};
 use crate::path::MemoryPath;
 
+mod entries;
 mod files;
 mod history;
 mod room;
@@ -23,7 +24,7 @@ pub struct Check {
     pub fix: bool,
     /// An end that the chain of versions must have, or must have had: the versions up to it are as they were then.
     pub expected_head: Option<Hash>,
-    /// Look for secrets in every file and every version.
+    /// Look for secrets in every file and every version, and in what else the store keeps: names, reasons, copies.
     pub secrets: bool,
 }
 
@@ -43,9 +44,9 @@ pub struct Progress {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
-    /// What sort of thing, a stable name for programs. Of the history: `chain`, `content`, `database`, `head`, `erasure`; of
-    /// files: `file`, `name`, `size`, `mode`, `link`, `special`, `mount`, `denied`, `hidden`, `secret`; of the machine's room: `mode`,
-    /// `gitignore`, `leftover`, `kept`.
+    /// What sort of thing, a stable name for programs. Of the history: `chain`, `content`, `database`, `head`, `clock`, `erasure`;
+    /// of files: `file`, `name`, `size`, `mode`, `link`, `special`, `mount`, `denied`, `hidden`, `entry` (front matter); of the machine's room: `mode`,
+    /// `gitignore`, `leftover`, `kept`. Of any of them: `secret`, and `unsearched` for what could not be searched for one.
     pub kind: &'static str,
     /// Whether it is wrong, or only worth knowing.
     pub is_wrong: bool,
@@ -170,10 +171,20 @@ impl Store {
             verified.head = head;
         }
         secrets::tell_absorbed(&absorbed, &self.inner.core.settings.guard, &mut findings);
-        if let Some(history) = history.filter(|_| check.secrets && !findings.is_damaged()) {
-            secrets::look(self, history, &mut findings)?;
-        }
         self.look_around(check, history, &mut findings)?;
+        if let Some(history) = history.filter(|_| !findings.is_damaged())
+            && let Err(error) = entries::look(self, history, &mut findings)
+        {
+            findings.damage(error)?;
+        }
+        if check.secrets
+            && let Err(error) = secrets::look(self, history.filter(|_| !findings.is_damaged()), &mut findings)
+        {
+            findings.damage(error)?;
+        }
+        let guard = gate::searching(&self.inner.core.settings.guard);
+        secrets::leave_out(&guard, &mut absorbed, &mut findings);
+        findings.0.sort_by(|a, b| (rank(a), &a.place).cmp(&(rank(b), &b.place)));
         // What was warned of is in the report.
         drop(self.take_warning());
         let (Verified { head, versions }, files) = (verified, absorbed.files);
@@ -188,14 +199,22 @@ impl Store {
         findings: &mut Findings,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<(Option<Reader>, Verified)> {
-        let Some(reader) = self.reader()? else {
-            let head = Hash([0; 32]);
+        let head = Hash([0; 32]);
+        let reader = match self.reader() {
+            Err(error @ Error::Read { .. }) => {
+                findings.push(history::unreadable(&error));
+                return Ok((None, Verified { head, versions: 0 }));
+            }
+            reader => reader?,
+        };
+        let Some(reader) = reader else {
             if check.expected_head.is_some_and(|expected| expected != head) {
                 findings.push(history::unexpected(None));
             }
             return Ok((None, Verified { head, versions: 0 }));
         };
         let verified = history::look(reader.history(), check, findings, progress)?;
+        history::tell_ahead(reader.history(), (self.inner.core.clock)(), findings)?;
         Ok((Some(reader), verified))
     }
 
@@ -279,7 +298,6 @@ impl Store {
         if let Err(error) = history {
             findings.damage(error)?;
         }
-        findings.0.sort_by(|a, b| (rank(a), &a.place).cmp(&(rank(b), &b.place)));
         Ok(())
     }
 }
@@ -306,6 +324,6 @@ fn differing(found: &Survey) -> Option<(MemoryPath, usize)> {
 fn is_about_the_journal(error: &Error) -> bool {
     match error {
         Error::Write { why, .. } => *why != Trouble::SyncFailed,
-        error => matches!(error, Error::NewerJournal { .. }),
+        error => matches!(error, Error::Read { why: Trouble::Journal, .. } | Error::NewerJournal { .. }),
     }
 }

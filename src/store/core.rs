@@ -93,25 +93,36 @@ impl Core {
 
     /// Says better what the database could only call an error of its own, and takes note of what a person must see to.
     pub(super) fn refine(&self, error: Error) -> Error {
+        let error = self.say_better(error);
+        self.note(&error);
+        error
+    }
+
+    /// As [`Core::refine`], where the journal was only to be read.
+    pub(super) fn refine_reading(&self, error: Error) -> Error {
+        let error = self.say_better(error).of_reading();
+        self.note(&error);
+        error
+    }
+
+    fn say_better(&self, error: Error) -> Error {
         match error {
             Error::Write { why: Trouble::Io, doing, source } => {
-                let why = self.base.trouble();
-                let error = Error::Write { why, doing, source };
-                if why == Trouble::Io {
-                    self.warn(&error);
-                }
-                error
-            }
-            Error::Write { why: Trouble::SyncFailed, .. } => {
-                self.poison(&error);
-                error
-            }
-            Error::Write { why: Trouble::Journal | Trouble::Network | Trouble::Split, .. }
-            | Error::NewerJournal { .. } => {
-                self.warn(&error);
-                error
+                Error::Write { why: self.base.trouble(), doing, source }
             }
             error => error,
+        }
+    }
+
+    fn note(&self, error: &Error) {
+        match error {
+            Error::Write { why: Trouble::SyncFailed, .. } => self.poison(error),
+            Error::Write {
+                why: Trouble::Io | Trouble::Journal | Trouble::Network | Trouble::Split, ..
+            }
+            | Error::Read { why: Trouble::Journal, .. }
+            | Error::NewerJournal { .. } => self.warn(error),
+            _ => {}
         }
     }
 }

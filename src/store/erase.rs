@@ -1,10 +1,11 @@
 //! Erasing history: single versions by redaction, old ones by retention.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 
 use super::core::Core;
 use super::session::{Patience, Session};
-use super::{Store, lock, sync};
+use super::{Store, gate, lock, sync};
 use crate::disk::Room;
 use crate::error::{Error, Result, Trouble};
 use crate::hash::Hash;
@@ -52,7 +53,11 @@ impl Store {
     /// Erases content and path of versions for good; that they were stays in the history, and the chain stays whole.
     ///
     /// All of them, or none on error. A version that was redacted before stays as it is. The content stays where other
-    /// versions have it, too: [`Redaction::still_held`].
+    /// versions have it, too: [`Redaction::still_held`]. What looks like a secret in the reason of their changes, and in the
+    /// names of who made and who redacted them, is left out of those from then on.
+    ///
+    /// All content of changes that were taken back, since they could not be published, goes with any redaction; a version
+    /// of such a change, which [`Store::check`] names, may be asked for alone.
     ///
     /// # Errors
     /// [`Error::NoVersion`](crate::Error::NoVersion), [`Error::IsHead`](crate::Error::IsHead) for what a live memory is
@@ -61,11 +66,16 @@ impl Store {
         self.locked(|session| {
             sync::sync(session)?;
             let find = |journal: &Journal| {
-                let find = |&id| journal.history().version(id)?.ok_or(Error::NoVersion { id });
+                let find = |&id| journal.history().recorded(id)?.ok_or(Error::NoVersion { id });
                 versions.iter().map(find).collect::<Result<Vec<Version>>>()
             };
             let contents: HashSet<Hash> = find(session.journal)?.iter().filter_map(content).collect();
-            session.journal.redact(session.core.now(), &self.author.actor, versions)?;
+            let guard = gate::searching(&session.core.settings.guard);
+            let mask = |text: &str| match guard.mask(text) {
+                Cow::Borrowed(_) => None,
+                Cow::Owned(masked) => Some(masked),
+            };
+            session.journal.redact(session.core.now(), &self.author.actor, versions, &mask)?;
             let erasure = finish(session.core, session.room, session.journal)?;
             let still_held = session.journal.history().holding(&contents)?;
             Ok(Redaction { versions: find(session.journal)?, still_held, erasure })
@@ -91,11 +101,13 @@ impl Store {
     /// # Errors
     /// As [`Store::history`].
     pub fn preview_prune_history(&self, keep: &Keep) -> Result<Pruned> {
-        let stale = self.history()?.journal().stale(keep, self.inner.core.now())?;
+        let stale =
+            self.history()?.journal().stale(keep, self.inner.core.now()).map_err(Error::of_reading)?;
         Ok(Pruned::of(&stale, Erasure::Done))
     }
 
-    /// Does something that is no change of files, inside the lock.
+    /// Does something inside the lock that is no change of a caller's. A sync that fails in it closes the handle, as in a
+    /// change.
     pub(super) fn locked<T>(&self, work: impl FnOnce(&mut Session<'_>) -> Result<T>) -> Result<T> {
         let core = &self.inner.core;
         let done = lock(&self.inner.engine)

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::os::fd::AsFd as _;
 
 use super::scan::survey::{closed, reach};
-use super::session::{Patience, Session};
-use super::{History, Store, lock};
+use super::session::Session;
+use super::{History, Store};
 use crate::disk::{Go, What, survey};
 use crate::error::Result;
 use crate::path::{MemoryPath, is_passed_over};
@@ -37,16 +37,17 @@ impl Store {
     pub fn snapshot(&self, each: &mut dyn FnMut(StoredFile) -> Result<()>) -> Result<History> {
         self.absorb(&MemoryPath::ROOT)?;
         let history = self.history()?;
-        let core = &self.inner.core;
-        let taken = lock(&self.inner.engine).enter(core, Patience::Wait, |session| {
+        self.locked(|session| {
             history.freeze()?;
-            let files = files(session)?;
-            files.iter().try_for_each(|path| match read(session, path)? {
-                Some(file) => each(file),
-                None => Ok(()),
-            })
-        })?;
-        taken.unwrap_or(Ok(()))?;
+            for path in &files(session)? {
+                let done = read(session, path)?.map_or(Ok(()), &mut *each);
+                // What the caller fails at is no failure of the store.
+                if done.is_err() {
+                    return Ok(done);
+                }
+            }
+            Ok(Ok(()))
+        })??;
         Ok(history)
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::Store;
 use super::batch::Batch;
 use crate::error::{Error, Result};
-use crate::guard::{Action, Found, Guard, Mode, Warning, without};
+use crate::guard::{Action, Found, Guard, Mode, Warning, warnings, without};
 use crate::journal::{Step, Stored};
 use crate::path::MemoryPath;
 use crate::text::Bytes;
@@ -49,14 +49,7 @@ pub(super) fn judge(
         return Err(Error::Secret { path: shown(guard, path), line: Some(*line), rule });
     }
     let is_left_out = |found: &&Found| found.action == Action::Redact && !is_restored;
-    let warnings = found
-        .iter()
-        .map(|found| Warning {
-            line: Some(found.line),
-            rule: found.rule.to_owned(),
-            is_redacted: is_left_out(&found),
-        })
-        .collect();
+    let warnings = warnings(&found, |found| is_left_out(&found));
     let bytes = if found.iter().any(|found| is_left_out(&found)) {
         Arc::new(without(&bytes, found.iter().filter(is_left_out)))
     } else {
@@ -88,18 +81,27 @@ pub(super) fn judge_path(
 
 /// A path without what is a secret in it.
 pub(super) fn shown(guard: &Guard, path: &MemoryPath) -> MemoryPath {
-    let found = scan_path(guard, path);
+    MemoryPath::from_normal(shown_names(guard, path.as_str()))
+}
+
+/// As [`shown`], of names that need not be a memory's.
+pub(super) fn shown_names(guard: &Guard, names: &str) -> String {
+    let found = scan_names(guard, names);
     if found.is_empty() {
-        return path.clone();
+        return names.to_owned();
     }
-    let masked = without(path.as_str().as_bytes(), found.iter());
-    MemoryPath::from_normal(String::from_utf8_lossy(&masked).into_owned())
+    String::from_utf8_lossy(&without(names.as_bytes(), found.iter())).into_owned()
 }
 
 /// Finds what is a secret in a path, or in a name of it.
 pub(super) fn scan_path(guard: &Guard, path: &MemoryPath) -> Vec<Found> {
-    let found = guard.scan(path.as_str().as_bytes());
-    if found.is_empty() { guard.scan(path.as_str().replace('/', "\n").as_bytes()) } else { found }
+    scan_names(guard, path.as_str())
+}
+
+/// As [`scan_path`], of names that need not be a memory's.
+pub(super) fn scan_names(guard: &Guard, names: &str) -> Vec<Found> {
+    let found = guard.scan(names.as_bytes());
+    if found.is_empty() { guard.scan(names.replace('/', "\n").as_bytes()) } else { found }
 }
 
 /// Adds to what others did what looks like a secret in it: told, never altered.
@@ -111,11 +113,11 @@ pub(super) fn note_outside(guard: &Guard, steps: &mut Vec<Step>) {
     for step in &*steps {
         let Step::Write { path, content, .. } = step else { continue };
         let Stored::Here { new, .. } = &content.bytes else { continue };
-        notes.extend(guard.scan(new).into_iter().map(|found| Step::Warn {
+        notes.extend(warnings(&guard.scan(new), |_| false).into_iter().map(|warning| Step::Warn {
             path: path.clone(),
-            line: Some(found.line),
-            rule: found.rule.to_owned(),
-            is_redacted: false,
+            line: warning.line,
+            rule: warning.rule,
+            is_redacted: warning.is_redacted,
         }));
     }
     // Every path is written once.

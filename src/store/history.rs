@@ -3,8 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::session::Patience;
-use super::{Inner, Store, lock};
+use super::{Inner, Store};
 use crate::error::{Error, NoContent, Result};
 use crate::id::{MemoryId, VersionId};
 use crate::journal::Reader;
@@ -30,33 +29,37 @@ impl Store {
     /// Opens the history for reading.
     ///
     /// # Errors
-    /// [`Error::Read`] or [`Error::Write`] when the journal cannot be opened.
+    /// [`Error::Read`] when the journal cannot be opened; [`Error::Write`] when it must be made, or brought up to date, and
+    /// cannot be.
     pub fn history(&self) -> Result<History> {
-        let inner = &self.inner;
-        inner.mend();
-        let reader = if let Some(reader) = self.reader()? {
+        self.inner.mend();
+        let reader = if let Some(reader) = self.open_reader()? {
             reader
         } else {
-            // It is made by who opens it for writing.
-            lock(&inner.engine).enter(&inner.core, Patience::Wait, |_| ())?;
+            // It is made, or brought up to date, by who opens it for writing.
+            self.locked(|_| Ok(()))?;
             let gone = || Error::read("open the journal", std::io::Error::from(std::io::ErrorKind::NotFound));
-            self.reader()?.ok_or_else(gone)?
+            self.open_reader()?.ok_or_else(gone)?
         };
-        Ok(History { reader, inner: Arc::clone(inner) })
+        Ok(History { reader, inner: Arc::clone(&self.inner) })
     }
 
     /// The journal, for reading beside writers; `None` where there is none yet.
     pub(super) fn reader(&self) -> Result<Option<Reader>> {
-        let core = &self.inner.core;
-        let open = || Reader::open(&core.base.journal_path()).map_err(|error| core.refine(error));
-        match open()? {
+        match self.open_reader()? {
             // One of an older format is brought up to date by who opens it for writing.
-            None if core.base.journal_bytes() > 0 => {
-                lock(&self.inner.engine).enter(core, Patience::Wait, |_| ())?;
-                open()
+            None if self.inner.core.base.journal_bytes() > 0 => {
+                self.locked(|_| Ok(()))?;
+                self.open_reader()
             }
             reader => Ok(reader),
         }
+    }
+
+    /// As [`Store::reader`], but one of an older format is none.
+    fn open_reader(&self) -> Result<Option<Reader>> {
+        let core = &self.inner.core;
+        Reader::open(&core.base.journal_path()).map_err(|error| core.refine_reading(error))
     }
 }
 
@@ -87,7 +90,11 @@ impl History {
         log: &Log,
         each: &mut dyn FnMut(Version) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
-        self.journal().versions(log, each)
+        let mut failed = None;
+        let read = self
+            .journal()
+            .versions(log, &mut |version| Ok(each(version).unwrap_or_else(|error| stop(&mut failed, error))));
+        failed.map_or(read.map_err(Error::of_reading), Err)
     }
 
     /// One version.
@@ -95,7 +102,7 @@ impl History {
     /// # Errors
     /// [`Error::NoVersion`], or what the journal says.
     pub fn version(&self, id: VersionId) -> Result<Version> {
-        self.journal().version(id)?.ok_or(Error::NoVersion { id })
+        self.journal().version(id).map_err(Error::of_reading)?.ok_or(Error::NoVersion { id })
     }
 
     /// The newest version of the memory that is at this very path now.
@@ -103,7 +110,7 @@ impl History {
     /// # Errors
     /// What the journal says.
     pub fn head(&self, path: &MemoryPath) -> Result<Option<Version>> {
-        self.journal().head(path)
+        self.journal().head(path).map_err(Error::of_reading)
     }
 
     /// A version's bytes.
@@ -119,7 +126,7 @@ impl History {
         if version.redacted.is_some() {
             return none(NoContent::Redacted);
         }
-        let bytes = match self.journal().content(version.n)? {
+        let bytes = match self.journal().content(version.n).map_err(Error::of_reading)? {
             Some(bytes) => Some(bytes),
             None => self.inner.core.base.kept(&id.to_string())?,
         };
@@ -134,9 +141,13 @@ impl History {
     pub fn contents(
         &self,
         log: &Log,
-        each: impl FnMut(Version, &[u8]) -> Result<ControlFlow<()>>,
+        mut each: impl FnMut(Version, &[u8]) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
-        self.journal().contents(log, each)
+        let mut failed = None;
+        let read = self.journal().contents(log, |version, bytes| {
+            Ok(each(version, bytes).unwrap_or_else(|error| stop(&mut failed, error)))
+        });
+        failed.map_or(read.map_err(Error::of_reading), Err)
     }
 
     /// The newest version of a memory, living or not.
@@ -162,4 +173,10 @@ impl History {
     pub(super) fn inner(&self) -> &Inner {
         &self.inner
     }
+}
+
+/// Breaks off for what a caller failed at, which is no failure to read the history.
+fn stop(failed: &mut Option<Error>, error: Error) -> ControlFlow<()> {
+    *failed = Some(error);
+    ControlFlow::Break(())
 }

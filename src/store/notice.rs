@@ -6,6 +6,8 @@ use std::os::fd::AsFd as _;
 use super::core::Core;
 use super::scan::survey::{Survey, compare_each, reach};
 use super::{Absorbed, Store, lock};
+#[cfg(feature = "search")]
+use crate::disk::{Base, News, Watch};
 use crate::disk::{Go, What, survey};
 use crate::error::Result;
 use crate::hash::Hash;
@@ -14,13 +16,22 @@ use crate::path::{MemoryPath, is_passed_over};
 
 mod stamps;
 
-pub(super) use stamps::Stamps;
+use stamps::Stamps;
 
 /// The name in `.memdir/index/`.
 const STAMPS: &str = "stamps";
 
 /// With so much that is not in the file it is written anew; less is looked at again by the next process.
 const MUCH: usize = if cfg!(test) { 4 } else { 64 };
+
+/// What is known of the files between two looks.
+#[derive(Default)]
+pub(super) struct Noticed {
+    /// `None`: what is on disk about that.
+    stamps: Option<Stamps>,
+    #[cfg(feature = "search")]
+    watch: Option<Watch>,
+}
 
 impl Store {
     /// As [`Store::absorb`] of everything, but of the files that were found to be as the history says before, only those
@@ -34,26 +45,91 @@ impl Store {
     /// As [`Store::change`].
     pub fn notice(&self) -> Result<Absorbed> {
         self.inner.mend();
-        let mut known = lock(&self.inner.stamps);
+        let mut noticed = lock(&self.inner.noticed);
+        #[cfg(feature = "search")]
+        if noticed.is_quiet(&self.inner.core.base) {
+            return Ok(Absorbed::default());
+        }
+        let found = self.look_again(&mut noticed);
+        #[cfg(feature = "search")]
+        if let (Err(_), Some(watch)) = (&found, &noticed.watch) {
+            watch.shake();
+        }
+        drop(noticed);
+        let found = found?;
+        let files = found.files;
+        let versions = self.take_in(found);
+        #[cfg(feature = "search")]
+        if let (Err(_), Some(watch)) = (&versions, &lock(&self.inner.noticed).watch) {
+            watch.shake();
+        }
+        Ok(Absorbed { versions: versions?, files })
+    }
+
+    /// Lets the system tell from now on when something happens to the files: as long as nothing does, [`Store::notice`]
+    /// costs no look at them, but for one every half a minute: some of what can be done to a file is not told. For a process
+    /// that lives long: it holds a thread, and a watch on every directory.
+    ///
+    /// Where the system does not let us watch, each call looks, as before.
+    ///
+    /// # Errors
+    /// As [`Store::history`].
+    #[cfg(feature = "search")]
+    pub fn watch(&self) -> Result<()> {
+        // There must be a room for what is watched.
+        self.history()?;
+        lock(&self.inner.noticed).watch = Watch::begin(&self.inner.core.base);
+        Ok(())
+    }
+
+    /// Looks at what changed since the last look.
+    fn look_again(&self, noticed: &mut Noticed) -> Result<Survey> {
         let reader = self.reader()?;
         let history = reader.as_ref().map(Reader::history);
         let core = &self.inner.core;
-        let mut stamps = known.take().or_else(|| load(core)).unwrap_or_default();
-        let looked = look(core, history, &mut stamps);
-        let found = match looked {
-            Ok(found) => found,
-            Err(error) => {
-                *known = Some(stamps);
-                return Err(error);
-            }
-        };
-        if stamps.unsaved > MUCH && core.base.write_derived(STAMPS, &stamps.encode()).is_ok() {
+        let mut stamps = noticed.stamps.take().or_else(|| load(core)).unwrap_or_default();
+        let found = look(core, history, &mut stamps);
+        if found.is_ok() && stamps.unsaved > MUCH && core.base.write_derived(STAMPS, &stamps.encode()).is_ok()
+        {
             stamps.unsaved = 0;
         }
-        *known = Some(stamps);
-        drop(known);
-        let files = found.files;
-        Ok(Absorbed { versions: self.take_in(found)?, files })
+        noticed.stamps = Some(stamps);
+        found
+    }
+}
+
+#[cfg(feature = "search")]
+impl Noticed {
+    /// Knows nothing of any file, so that a look reads them all.
+    #[cfg(test)]
+    pub(super) fn forget(&mut self) {
+        let has_links = self.stamps.as_ref().is_some_and(|stamps| stamps.has_links);
+        let mut stamps = Stamps::default();
+        stamps.has_links = has_links;
+        self.stamps = Some(stamps);
+    }
+
+    #[cfg(test)]
+    pub(super) fn has_watch(&self) -> bool {
+        self.watch.is_some()
+    }
+
+    /// Whether nothing happened since the last look.
+    fn is_quiet(&mut self, base: &Base) -> bool {
+        let Some(watch) = &mut self.watch else { return false };
+        match watch.news(base) {
+            // Of a file that has other names, somebody may write to one of those.
+            News::None => self.stamps.as_ref().is_some_and(|stamps| !stamps.has_links),
+            News::Some => false,
+            News::Broken => {
+                self.watch = Watch::begin(base);
+                // The look that comes now is the one that it asks for.
+                if let Some(watch) = &mut self.watch {
+                    watch.news(base);
+                }
+                false
+            }
+        }
     }
 }
 
@@ -84,6 +160,7 @@ fn look(core: &Core, history: Option<History<'_>>, stamps: &mut Stamps) -> Resul
     stamps.unsaved += changed.len();
     let mut suspects: BTreeSet<MemoryPath> = changed.into_iter().map(MemoryPath::from_normal).collect();
     stamps.begin();
+    let mut has_links = false;
     survey(root.as_fd(), &mut |seen| {
         if seen.path.is_empty() {
             return Ok(Go::On);
@@ -93,6 +170,7 @@ fn look(core: &Core, history: Option<History<'_>>, stamps: &mut Stamps) -> Resul
         }
         match seen.what {
             What::File => {
+                has_links |= seen.stamp.nlink > 1;
                 if !stamps.is_same(seen.path, &seen.stamp)
                     && let Ok(path) = reach(&MemoryPath::ROOT, seen.path)
                 {
@@ -107,16 +185,21 @@ fn look(core: &Core, history: Option<History<'_>>, stamps: &mut Stamps) -> Resul
     // Those that are hidden, and those that are gone.
     for path in stamps.unmet() {
         let path = MemoryPath::from_normal(path.into_string());
-        let is_same = matches!(core.base.sandbox.open_file(&path), Ok(Ok(open))
-            if stamps.is_same(path.as_str().as_bytes(), &open.stamp));
-        if !is_same {
-            suspects.insert(path);
+        if let Ok(Ok(open)) = core.base.sandbox.open_file(&path) {
+            has_links |= open.stamp.nlink > 1;
+            if stamps.is_same(path.as_str().as_bytes(), &open.stamp) {
+                continue;
+            }
         }
+        suspects.insert(path);
     }
     for path in &suspects {
-        stamps.forget(path.as_str());
+        stamps.doubt(path.as_str());
     }
-    let found = compare_each(core, history, suspects, &mut |path, stamp| stamps.note(path.as_str(), stamp))?;
-    (stamps.mark, stamps.chain) = (mark, chain);
+    let found = compare_each(core, history, suspects, &mut |path, stamp| match stamp {
+        Some(stamp) => stamps.note(path.as_str(), stamp),
+        None => stamps.forget(path.as_str()),
+    })?;
+    (stamps.mark, stamps.chain, stamps.has_links) = (mark, chain, has_links);
     Ok(found)
 }

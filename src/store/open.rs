@@ -88,8 +88,10 @@ impl Builder {
         let mut base = match Base::open(&self.base, self.backend)? {
             Some(base) => base,
             None if self.create => {
-                Base::make(&self.base, Settings::default().dir_mode)?;
-                Base::open(&self.base, self.backend)?.ok_or_else(no_store)?
+                let made = Base::make(&self.base, Settings::default().dir_mode)?;
+                let mut base = Base::open(&self.base, self.backend)?.ok_or_else(no_store)?;
+                base.made = made;
+                base
             }
             None => return Err(no_store()),
         };
@@ -106,7 +108,7 @@ impl Builder {
                 return Err(no_store());
             }
             // Where it cannot be made, there is nothing to read, and the first write says why.
-            let _ = base.make_root(settings.dir_mode);
+            base.made.root = base.make_root(settings.dir_mode).unwrap_or(false);
         }
         let core = Core {
             base,
@@ -119,9 +121,22 @@ impl Builder {
             warned: Mutex::default(),
         };
         let inner =
-            Inner { core, queue: Queue::default(), engine: Mutex::default(), stamps: Mutex::default() };
+            Inner { core, queue: Queue::default(), engine: Mutex::default(), noticed: Mutex::default() };
         let actor = self.actor.map_name(|name| inner.core.settings.guard.mask(name).into_owned());
         let author = Author { actor, reason: None };
         Ok(Store { inner: Arc::new(inner), author: Arc::new(author) })
+    }
+}
+
+impl Store {
+    /// Takes back the directories that opening made, where nothing came of it: an import that was refused, say. Whether
+    /// nothing of them is left.
+    ///
+    /// What was there before stays, and so does a directory in which something is by now, and a store that somebody has
+    /// begun to write to. Another handle that found the store meanwhile, and has not written to it, may have to be opened
+    /// again.
+    #[must_use]
+    pub fn unmake(&self) -> bool {
+        self.inner.core.base.unmake()
     }
 }

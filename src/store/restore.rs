@@ -6,10 +6,8 @@ use std::ops::ControlFlow;
 use chrono::{DateTime, Utc};
 
 use super::plan::Plan;
-use super::queue::lock;
-use super::session::{Patience, Session};
 use super::snapshot::Snapshot;
-use super::{Look, Store};
+use super::{Look, Store, gate};
 use crate::error::{Error, Result};
 use crate::id::{ChangeId, VersionId};
 use crate::journal::History;
@@ -144,11 +142,13 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::NoVersion`], [`Error::NoChange`], [`Error::NoContent`], [`Error::Taken`], [`Error::TooEarly`],
-    /// [`Error::Missing`] for a path where nothing is and nothing was; [`Error::Partly`] when a later part fails; else as
+    /// [`Error::Missing`] for a path where nothing is and nothing was; [`Error::Secret`] for a content that is put to a path
+    /// that looks like one and was never its own; [`Error::Partly`] when a later part fails; else as
     /// [`Store::change`].
     pub fn restore(&self, what: &Restore, others: Others) -> Result<Restoration> {
         self.mend_root()?;
         self.absorb_first(&self.places(what)?)?;
+        self.refuse_secret_place(what)?;
         let store = match &self.author.reason {
             Some(reason) => self.with_reason(format!("{reason} ({})", what.reason())),
             None => self.with_reason(what.reason()),
@@ -194,6 +194,7 @@ impl Store {
     pub fn preview_restore(&self, what: &Restore, others: Others) -> Result<Restoration> {
         self.mend_root()?;
         self.absorb_first(&self.places(what)?)?;
+        self.refuse_secret_place(what)?;
         let (what, change) = (what.clone(), self.new_change());
         let done = self.decide(move |snapshot| {
             let (_, done) = Work::Begin(what.clone()).plan(snapshot, others, change, true)?;
@@ -214,12 +215,20 @@ impl Store {
         paths.iter().try_for_each(|path| self.absorb(path).map(drop))
     }
 
+    /// Refuses to put a content to a path that looks like a secret, unless it was there or something is there now.
+    fn refuse_secret_place(&self, what: &Restore) -> Result<()> {
+        let Restore::Version { path, version } = what else { return Ok(()) };
+        let was = self.history()?.version(*version)?.path;
+        if was.as_ref() == Some(path) || self.look(path)? != Look::Missing {
+            return Ok(());
+        }
+        gate::judge_path(&self.settings().guard, path, was.as_ref(), false).map(drop)
+    }
+
     /// Takes in that all memories are gone, where they are: else they would count as what they were.
     fn mend_root(&self) -> Result<()> {
-        let core = &self.inner.core;
-        if core.base.sandbox.root()?.is_none() {
-            let make = |session: &mut Session<'_>| session.make_root().map(drop);
-            lock(&self.inner.engine).enter(core, Patience::Wait, make)?.transpose()?;
+        if self.inner.core.base.sandbox.root()?.is_none() {
+            self.locked(|session| session.make_root().map(drop))?;
         }
         Ok(())
     }

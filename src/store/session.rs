@@ -50,6 +50,8 @@ pub(super) const MOST_READ: u64 = 64 << 20;
 
 impl Engine {
     /// Takes the lock, mends what a predecessor left, and runs `work`; `Ok(None)` when the lock was not to be had at once.
+    ///
+    /// What fails on the way in is refined; what `work` answers is not: [`Store::locked`](super::Store::locked) does that.
     pub(super) fn enter<T>(
         &mut self,
         core: &Core,
@@ -57,6 +59,7 @@ impl Engine {
         work: impl FnOnce(&mut Session<'_>) -> T,
     ) -> Result<Option<T>> {
         self.locked(core, patience, |engine, room, held| engine.work(core, room, held, work))
+            .map_err(|error| core.refine(error))
     }
 
     /// Takes the lock for the last time: `look` runs as the work of [`Engine::enter`] does; then the journal is closed,

@@ -1,6 +1,7 @@
 //! Staging: each edit of a request becomes files in `staging/`, rows for the journal, and acts to publish.
 
 use std::collections::HashMap;
+use std::os::fd::AsFd as _;
 use std::sync::Arc;
 
 use super::batch::{Addition, Batch, Planned, staged_new, staged_old};
@@ -8,9 +9,9 @@ use super::gate::{self, Passed};
 use super::publish::{Act, Move, Pending, Slot, Take, Tree, Whose};
 use super::session::refuse_unwritable;
 use super::{Edit, absorb};
-use crate::disk::{Draft, Look, OpenFile, Place};
+use crate::disk::{Draft, Go, Look, OpenFile, Place, survey};
 use crate::error::{Error, Result};
-use crate::guard;
+use crate::guard::{self, Warning};
 use crate::hash::Hash;
 use crate::id::{MemoryId, new_ulid};
 use crate::journal::{Content, Step, Stored};
@@ -341,7 +342,15 @@ impl Batch<'_, '_> {
             Look::Link => return Err(Error::Link { path: from }),
             _ => return Err(Error::Unsupported { path: from }),
         }
-        let warnings = gate::judge_path(self.guard(), &to, Some(&from), addition.plan.is_restored)?;
+        let is_restored = addition.plan.is_restored;
+        let mut warnings = gate::judge_path(self.guard(), &to, Some(&from), is_restored)?;
+        if place.look == Look::Directory {
+            for warning in self.judge_below(&from, &to, is_restored)? {
+                if !warnings.contains(&warning) {
+                    warnings.push(warning);
+                }
+            }
+        }
         let destination = self.session.place(&to)?;
         if destination.look != Look::Missing {
             return Err(Error::Exists { path: to });
@@ -368,6 +377,23 @@ impl Batch<'_, '_> {
             is_published: false,
         }));
         Ok(())
+    }
+
+    /// Judges the paths of all that moves with a directory: a name may become a secret only by what stands before it.
+    fn judge_below(&self, from: &MemoryPath, to: &MemoryPath, is_restored: bool) -> Result<Vec<Warning>> {
+        let mut warnings = Vec::new();
+        let dir = match self.session.base().sandbox.open_dir(from)? {
+            Ok(dir) if !self.guard().is_off() => dir,
+            _ => return Ok(warnings),
+        };
+        survey(dir.as_fd(), &mut |seen| {
+            if !seen.path.is_empty() {
+                let (from, to) = (absorb::below(from, seen.path), absorb::below(to, seen.path));
+                warnings.extend(gate::judge_path(self.guard(), &to, Some(&from), is_restored)?);
+            }
+            Ok(Go::On)
+        })?;
+        Ok(warnings)
     }
 
     /// The next number of which nothing is in `staging/`: what could not be cleared away keeps its own.

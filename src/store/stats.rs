@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 
 use super::History;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// How much a store holds.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -35,7 +35,7 @@ impl History {
     /// # Errors
     /// What the journal says.
     pub fn stats(&self) -> Result<Stats> {
-        let figures = self.journal().figures()?;
+        let figures = self.journal().figures().map_err(Error::of_reading)?;
         Ok(Stats {
             memories: figures.memories,
             bytes: figures.bytes,

@@ -23,6 +23,7 @@ mod audit;
 mod check;
 mod crash;
 mod damage;
+mod entries;
 mod erase;
 mod export;
 mod forget;
@@ -35,7 +36,9 @@ mod power;
 mod restore;
 mod revert;
 mod scan;
+mod search;
 mod since;
+mod unmake;
 mod withdraw;
 
 /// What stands somewhere below `memories`.

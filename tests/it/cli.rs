@@ -369,6 +369,22 @@ fn a_damaged_journal_is_told_with_what_to_do() {
 }
 
 #[test]
+fn who_only_reads_is_not_told_that_something_cannot_be_written() {
+    let dir = scratch();
+    assert_eq!(feed(&mut memdir(dir.path(), ["call", CREATE]), "").code, Some(0));
+    damage(&dir.path().join("memory/.memdir"));
+    for line in
+        ["log", "stats", "diff a.md", "grep --history one", "prune --history --keep-versions 10 --dry-run"]
+    {
+        let done = shell(dir.path(), &format!("$MEMDIR {line}"));
+        assert_eq!(done.code, Some(1), "{line}: {}", done.err);
+        let said = "error: the memory directory cannot be read: its journal is damaged";
+        assert!(done.err.contains(said), "{line}: {}", done.err);
+        assert!(!done.err.contains("written"), "{line}: {}", done.err);
+    }
+}
+
+#[test]
 fn a_warning_is_told_once_and_the_answers_go_on() {
     let dir = scratch();
     let base = dir.path().join("memory");

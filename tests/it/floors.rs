@@ -42,6 +42,7 @@ const FOREIGN: &[(&str, &[&str])] = &[
     ("getrandom", &["id"]),
     ("sha2", &["hash"]),
     ("fs2", &["disk"]),
+    ("notify", &["disk"]),
     ("clap", &["cli"]),
     ("clap_complete", &["cli"]),
     ("clap_mangen", &["cli"]),

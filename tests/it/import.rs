@@ -749,3 +749,62 @@ fn what_is_no_directory_is_refused_and_so_is_the_store_itself() {
     assert_eq!(world.import_directory(&world.memories()).unwrap().unchanged, 1);
     assert_eq!(world.import_directory(&world.dir.path().join("base")).unwrap().unchanged, 1);
 }
+
+/// What stands in a directory, directories too.
+#[cfg(feature = "cli")]
+fn all(root: &Path) -> Vec<String> {
+    let below = |entry: walkdir::Result<walkdir::DirEntry>| {
+        entry.unwrap().path().strip_prefix(root).unwrap().to_str().unwrap().to_owned()
+    };
+    walkdir::WalkDir::new(root).min_depth(1).sort_by_file_name().into_iter().map(below).collect()
+}
+
+#[cfg(feature = "cli")]
+fn memdir(here: &Path, args: &[&str]) -> crate::process::Done {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_memdir"));
+    command.args(args).env_remove("MEMDIR_DIR").current_dir(here).output().unwrap().into()
+}
+
+#[cfg(feature = "cli")]
+#[test]
+fn an_import_that_is_refused_leaves_nothing_of_the_store_that_was_made_for_it() {
+    let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+    let here = dir.path();
+    let token = concat!("ghp", "_Zq8kLm2Nx7Rt4Vw9Yb3Cd6Fg1Hj5KpQsUaEi");
+    for source in ["link", "secret", "fine"] {
+        std::fs::create_dir(here.join(source)).unwrap();
+        std::fs::write(here.join(source).join("a.md"), "fine\n").unwrap();
+    }
+    std::os::unix::fs::symlink("a.md", here.join("link/b.md")).unwrap();
+    std::fs::write(here.join("secret/b.md"), token).unwrap();
+    std::fs::write(here.join("broken.tar"), "no archive").unwrap();
+    std::fs::create_dir(here.join("empty")).unwrap();
+    std::fs::create_dir(here.join("settings")).unwrap();
+    std::fs::write(here.join("settings/memdir.toml"), "file_limit = 2\n").unwrap();
+    let before = all(here);
+    let refused: &[&[&str]] = &[
+        &["link"],
+        &["secret"],
+        &["broken.tar"],
+        &["fine", "--max-files", "0"],
+        &["fine", "--into", "../x"],
+        &["fine", "--into", "/memories/.git"],
+    ];
+    for base in ["new", "new/and/deep", "new/../other", "empty", "settings"] {
+        for args in refused {
+            let done = memdir(here, &[&["import"], *args, &["--dir", base]].concat());
+            assert!(matches!(done.code, Some(1 | 2)), "{base} {args:?}: {done:?}");
+            assert_eq!(all(here), before, "{base} {args:?}: {done:?}");
+            assert!(!done.err.contains("stays"), "{done:?}");
+        }
+    }
+    assert_eq!(memdir(here, &["import", "fine", "--dir", "settings"]).code, Some(1), "the limit is 2 bytes");
+    assert_eq!(all(here), before);
+
+    // What was there before stays, however little it is.
+    assert_eq!(memdir(here, &["init", "--dir", "new"]).code, Some(0));
+    let before = all(here);
+    assert_eq!(memdir(here, &["import", "secret", "--dir", "new"]).code, Some(1));
+    assert_eq!(all(here), before);
+    assert_eq!(memdir(here, &["import", "fine", "--dir", "new"]).code, Some(0));
+}

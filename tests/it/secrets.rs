@@ -214,6 +214,11 @@ fn a_card_number_is_no_name_at_any_depth() {
     drop(dispatcher);
     std::fs::create_dir(dir.path().join("memories/a")).unwrap();
     std::fs::write(dir.path().join(format!("memories/a/{card}.md")), "x").unwrap();
+    let done = memdir(dir.path(), &["check"]);
+    assert_eq!((done.code, done.out.contains(card)), (Some(0), false), "{done:?}");
+    let note = "note      /memories/a/[redacted: card-number].md: the path looks like card-number\n          \
+                if it is one: delete or rename the file, then `memdir redact memver_";
+    assert!(done.out.contains(note), "{done:?}");
     let done = memdir(dir.path(), &["check", "--secrets"]);
     assert!(done.out.contains("the path looks like card-number"), "{done:?}");
 }
@@ -239,6 +244,96 @@ fn a_path_is_judged_where_it_is_new() {
     assert_eq!(answers[2], (refused.to_owned(), true));
     assert!(!answers[3].1 && !answers[4].1, "{answers:?}");
     assert!(!dir.path().join("memories/d").exists());
+}
+
+#[test]
+fn every_command_that_brings_a_path_is_refused_one_that_is_a_secret() {
+    let dir = scratch();
+    let store = open(&dir.path().join("base"), "");
+    let dispatcher = Dispatcher::new(store.clone());
+    let refused = "Error: Not stored: the path looks like github-pat. Remove the secret and try again";
+    let rename = |from: &str, to: &str| json!({"command": "rename", "old_path": format!("/memories/{from}"), "new_path": format!("/memories/{to}")});
+    let made = [create("/memories/d/e/a.md", "x\n"), create("/memories/f.md", "x\n")];
+    assert!(texts(&dispatcher, made).iter().all(|answer| !answer.1));
+    let names = [TOKEN.to_owned(), format!("new/{TOKEN}"), format!("{TOKEN}/below"), format!("d/{TOKEN}.md")];
+    for name in &names {
+        let calls = [
+            create(&format!("/memories/{name}"), "x"),
+            rename("f.md", name),
+            rename("d/e", name),
+            rename("d/e/a.md", name),
+        ];
+        for answer in texts(&dispatcher, calls) {
+            assert_eq!(answer, (refused.to_owned(), true), "{name}");
+        }
+        let is_refused = |error: &Error| matches!(error, Error::Secret { line: None, .. });
+        let version = store.history().unwrap().head(&memory("f.md")).unwrap().unwrap().id;
+        let what = Restore::Version { path: memory(name), version };
+        for others in [Others::Keep, Others::Overwrite] {
+            assert!(is_refused(&store.restore(&what, others).unwrap_err()), "{name}");
+            assert!(is_refused(&store.preview_restore(&what, others).unwrap_err()), "{name}");
+        }
+        assert!(is_refused(&Draft::begin(&store, &memory(name)).unwrap_err()), "{name}");
+        let source = dir.path().join("source");
+        std::fs::create_dir(&source).unwrap();
+        std::fs::write(source.join("a.md"), "x").unwrap();
+        let said = import_directory(&store, &source, &memory(name), Others::Keep, &Limits::default());
+        assert!(format!("{said:?}").contains("Secret"), "{name}: {said:?}");
+        std::fs::remove_dir_all(&source).unwrap();
+        std::fs::create_dir_all(source.join(name)).unwrap();
+        std::fs::write(source.join(name).join("a.md"), "x").unwrap();
+        let said = import_directory(&store, &source, &memory("i"), Others::Keep, &Limits::default());
+        assert!(format!("{said:?}").contains("Secret"), "{name}: {said:?}");
+        std::fs::remove_dir_all(&source).unwrap();
+        let edit = Edit::write(&memory(name), "x");
+        assert!(is_refused(&store.change(move |_| Ok::<_, Error>((vec![edit.clone()], ()))).unwrap_err()));
+        for from in ["f.md", "d/e"] {
+            let edit = Edit::rename(&memory(from), &memory(name));
+            let changed = store.change(move |_| Ok::<_, Error>((vec![edit.clone()], ())));
+            assert!(is_refused(&changed.unwrap_err()));
+        }
+    }
+    drop((dispatcher, store));
+    for (name, bytes) in bytes_of(dir.path()) {
+        assert!(!name.contains(TOKEN) && !holds(&bytes, TOKEN.as_bytes()), "{name}");
+    }
+}
+
+/// What stands before a name may make a secret of it.
+#[test]
+fn a_directory_is_not_moved_to_where_what_is_in_it_becomes_a_secret() {
+    let dir = scratch();
+    let dispatcher = Dispatcher::new(open(dir.path(), ""));
+    let rest = concat!("services/T0Z7QX4MR/B0K2VW5YB/", "Zq8kLm2Nx7Rt4Vw9Yb3Cd6Fg");
+    let refused = "Error: Not stored: the path looks like slack-webhook-url. Remove the secret and try again";
+    let rename = |to: &str| json!({"command": "rename", "old_path": "/memories/a", "new_path": to});
+    let calls = [
+        create(&format!("/memories/https:/hooks.slack.com/{rest}"), "x"),
+        create(&format!("/memories/a/{rest}"), "x"),
+        rename("/memories/hooks.slack.com"),
+        rename("/memories/b"),
+    ];
+    let answers = texts(&dispatcher, calls);
+    assert_eq!(answers[0], (refused.to_owned(), true));
+    assert!(!answers[1].1);
+    assert_eq!(answers[2], (refused.to_owned(), true));
+    assert!(!answers[3].1, "{answers:?}");
+}
+
+#[test]
+fn what_was_at_a_path_goes_back_to_it_with_a_warning() {
+    let dir = scratch();
+    let store = open(dir.path(), "[guard]\nmode = \"off\"");
+    let at = format!("/memories/{TOKEN}.md");
+    texts(&Dispatcher::new(store.clone()), [create(&at, "x\n")]);
+    let path = memory(&format!("{TOKEN}.md"));
+    let version = store.history().unwrap().head(&path).unwrap().unwrap().id;
+    texts(&Dispatcher::new(store.clone()), [json!({"command": "delete", "path": at})]);
+    drop(store);
+    let store = open(dir.path(), "");
+    store.restore(&Restore::Version { path, version }, Others::Keep).unwrap();
+    let warned: Vec<_> = store.take_warned().iter().map(|warned| warned.warning.to_string()).collect();
+    assert_eq!(warned, ["the path looks like github-pat"]);
 }
 
 #[test]
@@ -268,8 +363,8 @@ fn what_an_edit_makes_a_secret_is_told_though_its_letters_were_there() {
     let store = open(dir.path(), "");
     let key = concat!("AKIA", "Z7QXLM4RT2VW5YB3");
     let replace = |old: &str, new: &str| json!({"command": "str_replace", "path": "/memories/a.md", "old_str": old, "new_str": new});
-    let text = format!("x{key}\nTr0ub4dor&3kZ\n");
-    let calls = [create("/memories/a.md", &text), replace("xA", "A"), replace("Tr0", "password: Tr0")];
+    let text = format!("{key}x\nTr0ub4dor&3kZ\n");
+    let calls = [create("/memories/a.md", &text), replace("x\n", "\n"), replace("Tr0", "password: Tr0")];
     let answers = texts(&Dispatcher::new(store), calls);
     assert!(answers[1].0.starts_with("Error: Not stored: line 1 looks like aws-access-token"), "{answers:?}");
     assert!(answers[2].0.ends_with("Warning: line 2 looks like password"), "{answers:?}");
@@ -295,6 +390,24 @@ fn an_answer_tells_a_few_warnings_and_counts_the_rest() {
         answer.ends_with("\nWarning: line 10 looks like password\nWarning: and 20 more like these"),
         "{answer}"
     );
+}
+
+#[test]
+fn a_version_has_a_bounded_number_of_warnings_and_is_redacted_all_the_same() {
+    for (mode, last) in [
+        ("warn", "line 100 looks like password (and 50 more)"),
+        ("redact", "line 100 looked like password (and 50 more) and was not stored"),
+    ] {
+        let dir = scratch();
+        let store = open(dir.path(), &format!("[guard]\nmode = \"{mode}\"\n"));
+        let lines: Vec<_> = (100..250).map(|i| format!("password: Tr0ub4dor&3k{i}\n")).collect();
+        texts(&Dispatcher::new(store.clone()), [create("/memories/a.md", &lines.concat())]);
+        let version = store.history().unwrap().head(&memory("a.md")).unwrap().unwrap();
+        assert_eq!(version.warnings.len(), memdir::MOST_WARNINGS);
+        assert_eq!(version.warnings.last().unwrap().to_string(), last);
+        let text = std::fs::read_to_string(dir.path().join("memories/a.md")).unwrap();
+        assert_eq!(text.contains("Tr0ub4dor"), mode == "warn");
+    }
 }
 
 #[test]
@@ -441,6 +554,43 @@ fn a_check_finds_what_is_there_and_says_how_to_be_rid_of_it() {
     assert!(!format!("{done:?}").contains(TOKEN));
     let log = memdir(dir.path(), &["log"]);
     assert!(log.out.contains("      line 2 looks like github-pat"), "{}", log.out);
+}
+
+#[cfg(feature = "cli")]
+#[test]
+fn a_check_looks_into_what_is_in_no_history_too() {
+    let dir = scratch();
+    let store = open(dir.path(), "");
+    texts(&Dispatcher::new(store.clone()), [create("/memories/a.md", "fine\n")]);
+    // Somebody ended the command while the editor was open.
+    let draft = Draft::begin(&store, &memory("a.md")).unwrap();
+    std::fs::write(draft.file(), format!("one\n{TOKEN}\n")).unwrap();
+    let copy = draft.keep().strip_prefix(dir.path()).unwrap().to_str().unwrap().to_owned();
+    std::fs::write(dir.path().join("memories/.env"), format!("{TOKEN}\n")).unwrap();
+    drop(store);
+    assert_eq!(memdir(dir.path(), &["check"]).code, Some(0));
+    let done = memdir(dir.path(), &["check", "--secrets"]);
+    assert_eq!(done.code, Some(1), "{done:?}");
+    let above = copy.rsplit_once('/').unwrap().0;
+    for line in [
+        "wrong     /memories/.env: line 1 looks like github-pat; it is not in the history\n".to_owned(),
+        "          edit or remove the file\n".to_owned(),
+        format!(
+            "wrong     {copy}: line 2 looks like github-pat; a copy that `memdir edit` made has it still\n"
+        ),
+        format!("and remove `{above}`: nothing else clears it\n"),
+        "2 things are wrong".to_owned(),
+    ] {
+        assert!(done.out.contains(&line), "{line}: {}", done.out);
+    }
+    let json = memdir(dir.path(), &["check", "--secrets", "--json"]);
+    let said: Value = serde_json::from_str(&json.out).unwrap();
+    let places = said["findings"].as_array().unwrap().iter().filter(|found| found["kind"] == "secret");
+    let places: Vec<_> = places.map(|found| found["place"].as_str().unwrap()).collect();
+    assert_eq!(places, ["/memories/.env", &copy]);
+    for done in [done, json] {
+        assert!(!format!("{done:?}").contains(TOKEN));
+    }
 }
 
 #[test]

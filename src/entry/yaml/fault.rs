@@ -4,6 +4,7 @@ use serde_norway::Error;
 
 use crate::entry::Broken;
 use crate::entry::fence::FIRST_LINE;
+use crate::text::echo;
 
 /// How the library tells a place within its words.
 const PLACES: [&str; 2] = [" at line ", " at position "];
@@ -31,7 +32,7 @@ pub(super) fn broken(error: &Error, yaml: &str) -> Broken {
         }
         (None, None) => 0,
     };
-    Broken { line: FIRST_LINE + at.min(last), why }
+    Broken { line: FIRST_LINE + at.min(last), why: echo(&why).into_owned() }
 }
 
 fn lines_before(text: &str) -> usize {

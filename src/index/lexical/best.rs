@@ -24,25 +24,25 @@ impl PartialOrd for Scored {
 }
 
 /// Keeps so many rows with the highest scores.
-pub(in crate::index) struct Best {
+pub(in super::super) struct Best {
     limit: usize,
     heap: BinaryHeap<Reverse<Scored>>,
 }
 
 impl Best {
-    pub(in crate::index) fn new(limit: usize) -> Self {
+    pub(in super::super) fn new(limit: usize) -> Self {
         Self { limit, heap: BinaryHeap::with_capacity(limit.min(4096) + 1) }
     }
 
     /// What a score must exceed to be kept.
-    pub(in crate::index) fn threshold(&self) -> f32 {
+    pub(in super::super) fn threshold(&self) -> f32 {
         if self.heap.len() < self.limit {
             return 0.0;
         }
         self.heap.peek().map_or(f32::MAX, |worst| worst.0.score)
     }
 
-    pub(in crate::index) fn push(&mut self, row: u32, score: f32) {
+    pub(in super::super) fn push(&mut self, row: u32, score: f32) {
         if self.heap.len() < self.limit {
             self.heap.push(Reverse(Scored { score, row }));
         } else if let Some(mut worst) = self.heap.peek_mut()
@@ -53,7 +53,7 @@ impl Best {
     }
 
     /// Best first.
-    pub(in crate::index) fn into_vec(self) -> Vec<(u32, f32)> {
+    pub(in super::super) fn into_vec(self) -> Vec<(u32, f32)> {
         self.heap.into_sorted_vec().into_iter().map(|Reverse(scored)| (scored.row, scored.score)).collect()
     }
 }

@@ -10,7 +10,7 @@ use super::super::vectors::Bitmap;
 
 /// Documents whose row is in a set.
 #[derive(Debug, Clone)]
-pub(in crate::index) struct Gone(pub(in crate::index) Arc<Bitmap>);
+pub(in super::super) struct Gone(pub(in super::super) Arc<Bitmap>);
 
 impl Query for Gone {
     fn weight(&self, _scoring: EnableScoring<'_>) -> tantivy::Result<Box<dyn Weight>> {

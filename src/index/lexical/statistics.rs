@@ -11,19 +11,19 @@ use super::Asked;
 
 /// Counts of documents and words, and in how many documents each asked word occurs.
 #[derive(Debug, Clone, Default)]
-pub(in crate::index) struct Statistics {
+pub(in super::super) struct Statistics {
     docs: u64,
     tokens: u64,
     found: HashMap<String, u64>,
 }
 
 impl Statistics {
-    pub(in crate::index) fn new(docs: u64, tokens: u64) -> Self {
+    pub(in super::super) fn new(docs: u64, tokens: u64) -> Self {
         Self { docs, tokens, found: HashMap::new() }
     }
 
     /// A term occurs in so many documents more.
-    pub(in crate::index) fn add(&mut self, term: &str, documents: u64) {
+    pub(in super::super) fn add(&mut self, term: &str, documents: u64) {
         match self.found.get_mut(term) {
             Some(found) => *found += documents,
             None => {
@@ -33,16 +33,16 @@ impl Statistics {
     }
 
     /// There are so many documents more, with so many words.
-    pub(in crate::index) fn add_documents(&mut self, documents: u64, tokens: u64) {
+    pub(in super::super) fn add_documents(&mut self, documents: u64, tokens: u64) {
         self.docs += documents;
         self.tokens += tokens;
     }
 
-    pub(in crate::index) fn found(&self, term: &str) -> u64 {
+    pub(in super::super) fn found(&self, term: &str) -> u64 {
         self.found.get(term).copied().unwrap_or(0).min(self.docs)
     }
 
-    pub(in crate::index) fn weight(&self, asked: &Asked) -> Bm25Weight {
+    pub(in super::super) fn weight(&self, asked: &Asked) -> Bm25Weight {
         #[expect(clippy::cast_precision_loss, reason = "an average length, as tantivy has it")]
         let average = self.tokens.max(1) as f32 / self.docs.max(1) as f32;
         Bm25Weight::for_one_term_without_explain(self.found(&asked.term), self.docs, average)
@@ -51,7 +51,7 @@ impl Statistics {
 }
 
 /// The score of a document that holds a term so often, as tantivy computes it.
-pub(in crate::index) fn score(weight: &Bm25Weight, length: u32, often: u32) -> f32 {
+pub(in super::super) fn score(weight: &Bm25Weight, length: u32, often: u32) -> f32 {
     weight.score(FieldNormReader::fieldnorm_to_id(length), often)
 }
 

@@ -19,13 +19,13 @@ const WORD: usize = 128;
 
 /// What a text is analysed for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::index) enum For {
+pub(in super::super) enum For {
     Document,
     Query,
 }
 
 /// The analyzer of documents or of queries.
-pub(in crate::index) fn analyzer(what: For) -> TextAnalyzer {
+pub(in super::super) fn analyzer(what: For) -> TextAnalyzer {
     TextAnalyzer::builder(Words { what, spans: Spans::default() })
         .filter(StopWordFilter::remove(EMPTY.iter().map(|&word| word.to_owned())))
         .filter(Stemmer::new(Language::English))

@@ -64,7 +64,7 @@ fn the_labelled_pairs() {
     };
     assert_eq!(reached("same: one entry"), 100);
     assert_eq!(reached("update with a key: superseded"), 100);
-    assert!(reached("near: one entry") >= 50);
+    assert!(reached("near: one entry") >= 40);
     assert!(reached("update: told as similar") >= 95);
     assert!(reached("paraphrase: told as similar") >= 60);
 }

@@ -1,9 +1,12 @@
 //! The history's part of a check: the database, the chain, every content, and the end that the chain must have had.
 
+use chrono::{DateTime, Utc};
+
 use super::{Check, Finding, Findings, Progress};
 use crate::error::{Error, Result, Trouble};
 use crate::hash::Hash;
 use crate::journal::{History, Problem};
+use crate::version::rfc3339;
 
 /// What the history came to.
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +41,30 @@ pub(super) fn look(
     }
     Ok(Verified { head: verified.head, versions: verified.versions })
 }
+
+/// Tells of changes whose times `now` has not come to: a clock ran ahead once, or is behind.
+///
+/// # Errors
+/// What the journal says.
+pub(super) fn tell_ahead(history: History<'_>, now: DateTime<Utc>, findings: &mut Findings) -> Result<()> {
+    let from = now.timestamp_micros().saturating_add(AHEAD);
+    let Some((changes, newest)) = history.since_time(from)? else { return Ok(()) };
+    let which = if changes == 1 { "the newest change has a time" } else { "the newest changes have times" };
+    let (newest, now) = (rfc3339(&newest), rfc3339(&now));
+    let problem = format!(
+        "{which} that the clock has not come to ({changes}, up to {newest}; now it is {now}): it ran ahead when they were \
+         made, or is behind"
+    );
+    let remedy = format!(
+        "set the clock if it is wrong; else what is written until {newest} has times as late, and `memdir restore --before` \
+         takes back more than it seems to: name a version or a change, which `memdir log` lists"
+    );
+    findings.note("clock", JOURNAL, problem, remedy);
+    Ok(())
+}
+
+/// So many microseconds clocks differ by without anybody's fault: a minute.
+const AHEAD: i64 = 60_000_000;
 
 /// Where the history is, as a place in a finding.
 pub(super) const JOURNAL: &str = ".memdir/journal.db";
@@ -87,29 +114,28 @@ const DAMAGED: &str = "the plain files in `memories` are intact; to start a new 
 
 /// The finding for a history that cannot be read at all.
 pub(super) fn unreadable(error: &Error) -> Finding {
-    let remedy = match error {
-        Error::NewerJournal { .. } => {
+    let why = match error {
+        Error::Write { why, .. } | Error::Read { why, .. } => Some(*why),
+        _ => None,
+    };
+    let remedy = match (error, why) {
+        (Error::NewerJournal { .. }, _) => {
             "the plain files in `memories` are intact; use the memdir that wrote this store, or a newer one"
         }
-        Error::Write { why: Trouble::Denied, .. } | Error::Read { why: Trouble::Denied, .. } => {
-            "check the owner and the mode of the store's directories"
-        }
+        (_, Some(Trouble::Denied)) => "check the owner and the mode of the store's directories",
         // Nothing is known to be wrong with it: it is not to be thrown away.
-        Error::Write { why: Trouble::ReadOnly, .. } => {
+        (_, Some(Trouble::ReadOnly)) => {
             "it is of an older memdir, and has to be brought up to date once: mount its file system so that it can be written"
         }
-        Error::Write { why: Trouble::NoSpace, .. } => "free some space, and check again",
-        Error::Write { why: Trouble::TooManyFiles, .. } => "raise the limit of open files (`ulimit -n`)",
+        (_, Some(Trouble::NoSpace)) => "free some space, and check again",
+        (_, Some(Trouble::TooManyFiles)) => "raise the limit of open files (`ulimit -n`)",
         _ => DAMAGED,
     };
     Finding {
         kind: "database",
         is_wrong: true,
         place: JOURNAL.to_owned(),
-        problem: match error {
-            Error::Write { why, .. } | Error::Read { why, .. } => format!("it cannot be read: {why}"),
-            error => error.to_string(),
-        },
+        problem: why.map_or_else(|| error.to_string(), |why| format!("it cannot be read: {why}")),
         remedy: remedy.to_owned(),
         is_fixed: false,
     }

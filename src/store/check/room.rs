@@ -5,8 +5,7 @@ use super::history::JOURNAL;
 use crate::error::Result;
 use crate::id::VersionId;
 use crate::journal::History;
-use crate::store::session::{Patience, Session};
-use crate::store::{Erasure, Store, erase, lock};
+use crate::store::{Erasure, Store, erase};
 
 /// A log of this size is not being emptied.
 const LARGE_LOG: u64 = 64 << 20;
@@ -71,21 +70,16 @@ pub(super) fn look_with(
 
 /// Tries again to erase what is to be erased.
 fn is_erased(store: &Store) -> bool {
-    let erase = |session: &mut Session<'_>| erase::finish(session.core, session.room, session.journal);
-    let erased = lock(&store.inner.engine).enter(&store.inner.core, Patience::Wait, erase);
-    matches!(erased, Ok(Some(Ok(Erasure::Done))))
+    let erased = store.locked(|session| erase::finish(session.core, session.room, session.journal));
+    matches!(erased, Ok(Erasure::Done))
 }
 
 /// What lies in `staging/` while nobody is at work: all that was to be mended is mended by then.
-fn leftovers(store: &Store) -> Result<Vec<String>> {
-    let core = &store.inner.core;
-    if core.base.things("staging")?.is_empty() {
+pub(super) fn leftovers(store: &Store) -> Result<Vec<String>> {
+    let base = &store.inner.core.base;
+    if base.things("staging")?.is_empty() {
         return Ok(Vec::new());
     }
-    let entered = lock(&store.inner.engine).enter(core, Patience::Wait, |session| session.room.staged());
-    match entered {
-        Ok(Some(staged)) => staged,
-        // Where nothing can be mended the reason is found elsewhere.
-        _ => core.base.things("staging"),
-    }
+    // Where nothing can be mended the reason is found elsewhere.
+    store.locked(|session| session.room.staged()).or_else(|_| base.things("staging"))
 }

@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use crate::disk::Stamp;
 use crate::hash::Hash;
 
-/// What is known of all files, as far as the history went up to `mark`.
+/// What is known of all files, as far as the history went up to `mark`: every memory that lived then is among them, so that
+/// one whose file is gone is missed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::store) struct Stamps {
+pub(super) struct Stamps {
     /// The newest version when the files were looked at: what changed since must be looked at again.
     pub(super) mark: i64,
     /// The chain's hash at the mark.
@@ -15,14 +16,17 @@ pub(in crate::store) struct Stamps {
     files: HashMap<Box<str>, Known>,
     /// The number of the look that goes on.
     round: u32,
+    /// Whether a file has another name, by which others may write to it.
+    pub(super) has_links: bool,
     /// How much of this is not in the file.
     pub(super) unsaved: usize,
 }
 
-/// One file that was the newest version of its memory.
+/// A file that was looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Known {
-    same: Same,
+    /// What it was when it was the newest version of its memory; `None`: it is to be read again in any case.
+    same: Option<Same>,
     /// The last look that met it.
     round: u32,
 }
@@ -40,7 +44,7 @@ struct Same {
 
 impl Default for Stamps {
     fn default() -> Self {
-        Self { mark: 0, chain: Hash([0; 32]), files: HashMap::new(), round: 0, unsaved: 0 }
+        Self { mark: 0, chain: Hash([0; 32]), files: HashMap::new(), round: 0, has_links: false, unsaved: 0 }
     }
 }
 
@@ -55,29 +59,32 @@ impl Stamps {
         let Ok(path) = std::str::from_utf8(path) else { return false };
         let Some(known) = self.files.get_mut(path) else { return false };
         known.round = self.round;
-        Same::of(stamp) == Some(known.same)
+        known.same.is_some_and(|same| Same::of(stamp) == Some(same))
     }
 
     /// The files that this look has not met.
     pub(super) fn unmet(&self) -> Vec<Box<str>> {
-        let is_unmet = |(path, known): (&Box<str>, &Known)| (known.round != self.round).then(|| path.clone());
-        self.files.iter().filter_map(is_unmet).collect()
+        let unmet = self.files.iter().filter(|(_, known)| known.round != self.round);
+        unmet.map(|(path, _)| path.clone()).collect()
     }
 
-    /// Takes note that a file with this stamp is what the history says; not where a write that came after could have left
-    /// the same stamp.
+    /// Takes note that a file with this stamp is what the history says. Where a write that came after could have left the
+    /// same stamp it stays in doubt.
     pub(super) fn note(&mut self, path: &str, stamp: &Stamp) {
-        match Same::of(stamp).filter(|_| stamp.is_settled()) {
-            Some(same) => {
-                let known = Known { same, round: self.round };
-                let before = self.files.insert(path.into(), known);
-                self.unsaved += usize::from(before.is_none_or(|before| before.same != same));
-            }
-            None => self.forget(path),
-        }
+        self.set(path, Same::of(stamp).filter(|_| stamp.is_settled()));
     }
 
-    /// Knows nothing of a file any more.
+    /// Lets a file be looked at until it is known to be what the history says, or not to be.
+    pub(super) fn doubt(&mut self, path: &str) {
+        self.set(path, None);
+    }
+
+    fn set(&mut self, path: &str, same: Option<Same>) {
+        let before = self.files.insert(path.into(), Known { same, round: self.round });
+        self.unsaved += usize::from(before.is_none_or(|before| before.same != same));
+    }
+
+    /// There is neither a file nor a memory at a path.
     pub(super) fn forget(&mut self, path: &str) {
         self.unsaved += usize::from(self.files.remove(path).is_some());
     }
@@ -92,6 +99,8 @@ impl Stamps {
             let Ok(length) = u16::try_from(path.len()) else { continue };
             bytes.extend(length.to_le_bytes());
             bytes.extend(path.as_bytes());
+            // No file has the inode 0.
+            let same = same.unwrap_or(Same { dev: 0, ino: 0, size: 0, mtime: 0, ctime: 0 });
             for number in [same.dev, same.ino, same.size] {
                 bytes.extend(number.to_le_bytes());
             }
@@ -121,10 +130,10 @@ impl Stamps {
             let mut number = || take(&mut rest).map(|bytes| u64::from_le_bytes(*bytes));
             let (dev, ino, size) = (number()?, number()?, number()?);
             let (mtime, ctime) = (number()?.cast_signed(), number()?.cast_signed());
-            let same = Same { dev, ino, size, mtime, ctime };
+            let same = (ino > 0).then_some(Same { dev, ino, size, mtime, ctime });
             files.insert(std::str::from_utf8(path).ok()?.into(), Known { same, round: 0 });
         }
-        Some(Self { mark, chain, files, round: 0, unsaved: 0 })
+        Some(Self { mark, chain, files, ..Self::default() })
     }
 }
 
@@ -168,8 +177,9 @@ mod tests {
     fn some() -> Stamps {
         let mut stamps = Stamps { mark: 42, chain: Hash::of(b"chain"), ..Stamps::default() };
         for (n, path) in ["a.md", "d/é.md", "d/x"].into_iter().enumerate() {
-            stamps.note(path, &stamp(n as u64));
+            stamps.note(path, &stamp(1 + n as u64));
         }
+        stamps.doubt("new");
         stamps
     }
 
@@ -202,7 +212,7 @@ mod tests {
     fn only_the_very_same_file_is_the_same() {
         let mut stamps = some();
         stamps.begin();
-        let right = stamp(0);
+        let right = stamp(1);
         assert!(stamps.is_same(b"a.md", &right));
         for (path, other) in [
             (&b"a.md"[..], Stamp { ino: 9, ..right }),
@@ -217,7 +227,8 @@ mod tests {
         }
         let mut unmet = stamps.unmet();
         unmet.sort();
-        assert_eq!(unmet, ["d/x".into(), "d/é.md".into()] as [Box<str>; 2]);
+        assert_eq!(unmet, ["d/x".into(), "d/é.md".into(), "new".into()] as [Box<str>; 3]);
+        assert!(!stamps.is_same(b"new", &right), "it is in doubt");
     }
 
     /// As git has it: what was written in the tick in which it was looked at may be written again in that tick.

@@ -90,13 +90,13 @@ pub(in crate::store) fn look_around(
     Ok(surveyor.found)
 }
 
-/// Compares these paths with the memories that live there, and tells `same` of each file that is as its memory was last,
-/// with the stamp that it had before it was read.
+/// Compares these paths with the memories that live there, and tells `same` of each where both are the same: with the stamp
+/// that the file had before it was read, or without one where there is neither file nor memory.
 pub(in crate::store) fn compare_each(
     core: &Core,
     history: Option<History<'_>>,
     paths: impl IntoIterator<Item = MemoryPath>,
-    same: &mut dyn FnMut(&MemoryPath, &Stamp),
+    same: &mut dyn FnMut(&MemoryPath, Option<&Stamp>),
 ) -> Result<Survey> {
     let (seen, found) = (HashSet::new(), Survey::default());
     let mut surveyor = Surveyor { core, history, seen, found, progress: &mut |_| (), same };
@@ -106,11 +106,10 @@ pub(in crate::store) fn compare_each(
                 let head = surveyor.live(&path)?;
                 surveyor.compare(path, head, &open)?;
             }
-            Ok(Err(_)) => {
-                if let Some(head) = surveyor.live(&path)? {
-                    surveyor.found.gone.push(Gone::of(head));
-                }
-            }
+            Ok(Err(_)) => match surveyor.live(&path)? {
+                Some(head) => surveyor.found.gone.push(Gone::of(head)),
+                None => (surveyor.same)(&path, None),
+            },
             Err(error) => surveyor.pass_over(&path, error)?,
         }
     }
@@ -124,8 +123,8 @@ struct Surveyor<'a, 'p> {
     seen: HashSet<i64>,
     found: Survey,
     progress: &'p mut dyn FnMut(u64),
-    /// Is told of the files that are as their memories were last.
-    same: &'p mut dyn FnMut(&MemoryPath, &Stamp),
+    /// Is told where files and memories are the same.
+    same: &'p mut dyn FnMut(&MemoryPath, Option<&Stamp>),
 }
 
 impl Gone {
@@ -201,7 +200,7 @@ impl Surveyor<'_, '_> {
             Err(error) => return self.pass_over(&path, error),
         };
         match head {
-            Some(head) if head.hash == hash && head.size == size => (self.same)(&path, &open.stamp),
+            Some(head) if head.hash == hash && head.size == size => (self.same)(&path, Some(&open.stamp)),
             Some(_) => self.found.edited.push(path),
             None => self.found.added.push(Added { path, hash, size }),
         }

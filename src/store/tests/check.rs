@@ -3,6 +3,8 @@
 use std::os::unix::ffi::OsStrExt as _;
 use std::process::Command;
 
+use chrono::DateTime;
+
 use super::*;
 use crate::store::{Check, Finding, Report, Settings};
 
@@ -487,4 +489,32 @@ fn whatever_page_of_the_journal_is_damaged_the_check_comes_to_its_end() {
             let _ = std::fs::remove_file(world.room(name));
         }
     }
+}
+
+#[test]
+fn times_that_the_clock_has_not_come_to_are_told() {
+    const HOUR: i64 = 3_600_000_000;
+    let world = World::new();
+    let at = |micros| {
+        let now = move || DateTime::from_timestamp_micros(micros).unwrap();
+        Store::builder(world.base()).clock(now).open().unwrap()
+    };
+    let now = 1_800_000_000_000_000;
+    put(&at(now), "a.md", "a\n").unwrap();
+    // Clocks differ a little.
+    put(&at(now + HOUR / 100), "b.md", "b\n").unwrap();
+    assert_eq!(told(&check(&at(now)).findings), [""; 0]);
+    put(&at(now + HOUR), "a.md", "an hour too late\n").unwrap();
+    put(&at(now), "b.md", "after that\n").unwrap();
+    let report = check(&at(now));
+    assert_eq!(told(&report.findings), ["?clock .memdir/journal.db"]);
+    assert!(report.is_sound());
+    let Finding { problem, remedy, .. } = &report.findings[0];
+    let late = "2027-01-15T09:00:00.000001Z";
+    assert!(
+        problem.contains(&format!("(2, up to {late}; now it is 2027-01-15T08:00:00.000000Z)")),
+        "{problem}"
+    );
+    assert!(remedy.contains(&format!("what is written until {late}")), "{remedy}");
+    assert_eq!(told(&check(&at(now + HOUR)).findings), [""; 0]);
 }

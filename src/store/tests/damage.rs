@@ -1,6 +1,7 @@
 //! A damaged, missing, old or foreign journal; a room or a lock that is gone; clocks and rights that are wrong.
 
 use std::io::{Seek as _, Write as _};
+use std::ops::ControlFlow;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::mpsc;
@@ -8,9 +9,10 @@ use std::time::{Duration, Instant};
 
 use chrono::DateTime;
 
-use super::super::Settings;
+use super::super::{Others, Restore, Settings};
 use super::*;
 use crate::error::Trouble;
+use crate::version::Log;
 
 fn world() -> World {
     let world = World::new();
@@ -74,6 +76,79 @@ fn a_damaged_journal_is_said_to_be_and_the_files_are_still_there() {
         world.assert_not_lost(&store, &b"file 7\n".repeat(100));
         drop(store);
         world.check(&[]);
+    }
+}
+
+/// Where nothing was to be written, it is not said that something could not be.
+#[test]
+fn a_journal_that_cannot_be_read_is_said_to_be_by_what_only_reads() {
+    let world = world();
+    let store = world.open();
+    let history = store.history().unwrap();
+    let id = history.head(&path("7.md")).unwrap().unwrap().id;
+    drop((store, history));
+    verify::forge(&world.room("journal.db"), "ALTER TABLE version DROP COLUMN size");
+    let store = world.open();
+    // It opens: what is missing is missed when it is asked for.
+    let history = store.history().unwrap();
+    let all = |log: &Log| history.versions(log, &mut |_| Ok(ControlFlow::Continue(())));
+    for read in [
+        all(&Log::default()),
+        history.version(id).map(drop),
+        history.head(&path("7.md")).map(drop),
+        history.content(id).map(drop),
+        history.contents(&Log::default(), |_, _| Ok(ControlFlow::Continue(()))),
+        history.stats().map(drop),
+    ] {
+        let error = read.unwrap_err();
+        assert!(matches!(error, Error::Read { why: Trouble::Journal, .. }), "{error:?}");
+        assert_eq!(error.to_string(), "the memory directory cannot be read: its journal is damaged");
+    }
+    drop((store, history));
+    std::fs::write(world.room("journal.db"), vec![0x5a; 50_000]).unwrap();
+    let error = world.open().history().unwrap_err();
+    assert!(matches!(error, Error::Read { why: Trouble::Journal, .. }), "{error:?}");
+}
+
+#[test]
+fn what_a_reader_of_the_history_fails_at_stays_its_own_failure() {
+    let world = world();
+    let store = world.open();
+    let history = store.history().unwrap();
+    let full = || Err(Error::Write { why: Trouble::NoSpace, doing: "write an archive".into(), source: None });
+    let log = Log::default();
+    for read in [history.versions(&log, &mut |_| full()), history.contents(&log, |_, _| full())] {
+        assert!(matches!(read, Err(Error::Write { why: Trouble::NoSpace, .. })), "{read:?}");
+    }
+    let taken = store.snapshot(&mut |_| full().map(|_: ControlFlow<()>| ()));
+    assert!(matches!(taken, Err(Error::Write { why: Trouble::NoSpace, .. })), "{taken:?}");
+}
+
+/// Whatever way leads into the lock, a sync that fails there closes the handle.
+#[test]
+fn a_sync_that_fails_on_any_way_into_the_lock_closes_the_handle() {
+    type Way = (&'static str, bool, fn(&Store) -> Result<()>);
+    let ways: &[Way] = &[
+        ("restore", true, |store| {
+            let what = Restore::Before { path: MemoryPath::ROOT, time: DateTime::UNIX_EPOCH };
+            store.restore(&what, Others::Keep).map(drop)
+        }),
+        ("history", false, |store| store.history().map(drop)),
+        ("change", false, |store| put(store, "a.md", "a\n")),
+    ];
+    for (name, is_laid_out, way) in ways {
+        let world = if *is_laid_out { world() } else { World::new() };
+        let store = world.open();
+        if *is_laid_out {
+            std::fs::remove_dir_all(world.base().join("memories")).unwrap();
+        }
+        crate::fail::break_next_sync();
+        let is_failed =
+            |result: Result<()>| matches!(result, Err(Error::Write { why: Trouble::SyncFailed, .. }));
+        assert!(is_failed(way(&store)), "{name}");
+        assert!(is_failed(put(&store, "b.md", "b\n")), "{name}: the handle is open");
+        drop(store);
+        put(&world.open(), "b.md", "b\n").unwrap();
     }
 }
 

@@ -1,0 +1,163 @@
+//! What the journal holds: versions, also of changes that were taken back, reasons, names, and the log of directories.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
+
+use super::super::Findings;
+use super::super::history::JOURNAL;
+use super::{Search, place, rules, tell_unsearched, told, why_unsearched};
+use crate::error::Result;
+use crate::journal::{History, Said};
+use crate::path::MemoryPath;
+use crate::store::{Found, gate};
+use crate::version::{Log, Operation, Version};
+
+impl Search<'_> {
+    pub(super) fn look_at_history(&mut self, history: History<'_>, findings: &mut Findings) -> Result<()> {
+        history.versions(&Log::default(), &mut |version| {
+            let newest = history.newest(version.memory)?;
+            let is_head = newest
+                .is_some_and(|newest| newest.id == version.id && newest.operation != Operation::Deleted);
+            let of = if is_head { Of::Head } else { Of::Past };
+            self.version(history, &version, of, findings)?;
+            Ok(ControlFlow::Continue(()))
+        })?;
+        history.each_withdrawn(&mut |version| self.version(history, &version, Of::Withdrawn, findings))?;
+        self.said(history, findings)?;
+        self.logged(history, findings)
+    }
+
+    fn version(
+        &mut self,
+        history: History<'_>,
+        version: &Version,
+        of: Of,
+        findings: &mut Findings,
+    ) -> Result<()> {
+        let Some(path) = &version.path else { return Ok(()) };
+        let in_path = gate::scan_path(&self.guard, path);
+        let mut what = rules(&in_path, "the path");
+        if let Some(hash) = version.content_sha256 {
+            if !self.known.contains_key(&hash) {
+                match self.bytes(history, version, path, of) {
+                    Ok(bytes) => drop(self.lines(hash, &bytes.unwrap_or_default())),
+                    Err(error) => {
+                        let why = format!("{}, of its version {}", why_unsearched(error)?, version.id);
+                        tell_unsearched(place(&self.guard, path), &why, findings);
+                    }
+                }
+            }
+            what.extend(self.known.get(&hash).into_iter().flatten().cloned());
+        }
+        if what.is_empty() {
+            return Ok(());
+        }
+        let (id, what) = (version.id, told(&what));
+        let (problem, remedy) = match of {
+            Of::Head => {
+                let first = if in_path.is_empty() { "edit" } else { "delete or rename" };
+                (what, format!("{first} the file, then `memdir redact {id}`"))
+            }
+            Of::Past => (format!("in its version {id}, {what}"), format!("`memdir redact {id}` erases that")),
+            Of::Withdrawn => (
+                format!("in {id}, of a change that failed and was taken back, {what}"),
+                format!("`memdir redact {id}` erases that, though the version is not in the log"),
+            ),
+        };
+        findings.wrong("secret", place(&self.guard, path), problem, remedy);
+        Ok(())
+    }
+
+    fn bytes(
+        &self,
+        history: History<'_>,
+        version: &Version,
+        path: &MemoryPath,
+        of: Of,
+    ) -> Result<Option<Vec<u8>>> {
+        let base = &self.store.inner.core.base;
+        match history.content(version.n)? {
+            None if of == Of::Head => match base.sandbox.read(path)? {
+                Found::File(bytes) => Ok(Some(bytes.to_vec())),
+                Found::Not(_) => Ok(None),
+            },
+            None => base.kept(&version.id.to_string()),
+            found => Ok(found),
+        }
+    }
+
+    /// Looks at who made changes and redacted versions, and why.
+    fn said(&self, history: History<'_>, findings: &mut Findings) -> Result<()> {
+        // Most changes are made by the same few, for the same reasons.
+        let mut known: HashMap<String, Vec<&'static str>> = HashMap::new();
+        let mut scan = |text: &str, what: &str| {
+            if !known.contains_key(text) {
+                let found = self.guard.scan(text.as_bytes());
+                known.insert(text.to_owned(), found.iter().map(|found| found.rule).collect());
+            }
+            known[text].iter().map(|rule| format!("{what} looks like {rule}")).collect::<Vec<_>>()
+        };
+        // A very large change has several rows.
+        let mut seen = HashSet::new();
+        history.each_said(&mut |said| {
+            let mut what = scan(said.reason.as_deref().unwrap_or_default(), "the reason");
+            what.extend(scan(said.name.as_deref().unwrap_or_default(), "the name of who made it"));
+            if !what.is_empty() && seen.insert(said.id) {
+                let remedy = remedy(history, &said)?;
+                findings.wrong(
+                    "secret",
+                    JOURNAL,
+                    format!("of the change {}, {}", said.id, told(&what)),
+                    remedy,
+                );
+            }
+            Ok(())
+        })?;
+        history.each_redactor(&mut |id, name| {
+            let what = scan(name, "the name of who redacted it");
+            if !what.is_empty() {
+                let remedy = format!("`memdir redact {id}` once more leaves that out");
+                findings.wrong("secret", JOURNAL, format!("of the version {id}, {}", told(&what)), remedy);
+            }
+        })
+    }
+
+    /// Looks at the names in the log of directories, which has no versions.
+    fn logged(&self, history: History<'_>, findings: &mut Findings) -> Result<()> {
+        let mut rules = Vec::new();
+        history.each_logged_path(&mut |path| {
+            let found = gate::scan_names(&self.guard, path);
+            rules.extend(found.iter().map(|found| found.rule));
+        })?;
+        if !rules.is_empty() {
+            rules.sort_unstable();
+            rules.dedup();
+            let what: Vec<_> = rules.iter().map(|rule| format!("a name looks like {rule}")).collect();
+            let problem =
+                format!("in the log of directories that were made, moved and removed, {}", told(&what));
+            let remedy = "`memdir redact` of any version erases that log, too";
+            findings.wrong("secret", JOURNAL, problem, remedy);
+        }
+        Ok(())
+    }
+}
+
+/// What a version is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Of {
+    Head,
+    Past,
+    /// Of a change that was taken back.
+    Withdrawn,
+}
+
+/// What takes a reason, or a name, out of the history.
+fn remedy(history: History<'_>, said: &Said) -> Result<String> {
+    Ok(match history.version_by(said)? {
+        Some((id, false)) => format!("`memdir redact {id}` leaves that out, too"),
+        Some((id, true)) => {
+            format!("edit or delete the file of {id}, then `memdir redact {id}` leaves that out, too")
+        }
+        None => "it made no version: `memdir redact` of any one leaves that out, too".to_owned(),
+    })
+}
