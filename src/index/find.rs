@@ -146,10 +146,9 @@ fn join(
             Entry::Occupied(mut both) => both.get_mut().0 = score,
             Entry::Vacant(one) => {
                 let cosine = match (vector, late.get(place), view) {
-                    (None, ..) => 0.0,
                     (Some(vector), Some((known, ordinal)), _) => known.passages[ordinal].cosine(vector),
                     (Some(vector), None, Some(view)) => view.vectors.score(vector, place)?,
-                    (Some(_), None, None) => 0.0,
+                    (None, ..) | (Some(_), None, None) => 0.0,
                 };
                 one.insert((score, cosine));
             }
