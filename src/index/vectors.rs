@@ -1,7 +1,8 @@
 //! Vectors: sign codes that are scanned, and int8 rows that rescore the best.
 //!
 //! `codes` has a bit for each dimension of each row, and is held in memory: 32 MB for a million rows of 256 dimensions. A
-//! search counts the bits in which each differs from the query's, and scores the thousand nearest by their rows in `vectors`.
+//! search counts the bits in which each differs from the query's, weighs the bits of the nearest 8,000 by the query's numbers,
+//! and scores the best thousand by their rows in `vectors`.
 //! No graph is built, so that nothing is approximate but that choice, a row costs nothing to add, and any filter is a set of
 //! rows. Both files only grow; how much of them counts, and what the codes' checksum is, says the manifest.
 
@@ -25,7 +26,10 @@ mod write;
 const CODES: &str = "codes";
 const VECTORS: &str = "vectors";
 
-/// So many rows are scored at least, the nearest by their codes: 98 of 100 of the true ten best are among them.
+/// So many rows at least are looked at again, the nearest by their codes.
+const LOOKED_AT: usize = 8000;
+
+/// So many of those at least are scored.
 const SCORED: usize = 1000;
 
 /// What the manifest keeps of the files, beside the number of rows.
@@ -86,8 +90,10 @@ impl Vectors {
     ) -> Result<Vec<(u32, f32)>, IndexError> {
         let Some(question) = self.question(query) else { return Ok(Vec::new()) };
         let mut code = Vec::new();
-        codes::encode(query, &mut code);
-        let rows = codes::nearest(&self.codes, &code, admitted, SCORED.max(4 * k));
+        let turned = codes::turned(query);
+        codes::encode(&turned, &mut code);
+        let rows = codes::nearest(&self.codes, &code, admitted, LOOKED_AT.max(4 * k));
+        let rows = codes::likeliest(&self.codes, &turned, rows, SCORED.max(4 * k));
         let mut scored = Vec::with_capacity(rows.len());
         rows::score(&self.vectors, &question, &rows, &mut |row, cosine| scored.push((row, cosine)))?;
         scored.sort_unstable_by(|(row, cosine), (other, than)| than.total_cmp(cosine).then(row.cmp(other)));

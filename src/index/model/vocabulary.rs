@@ -84,9 +84,9 @@ impl Vocabulary {
         let seed = if place == Place::Begins { 0xcbf2_9ce4_8422_2325 } else { 0x8422_2325_cbf2_9ce4 };
         let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         let hash = piece.iter().fold(seed, step).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let [a, b, c, d, e, f, ..] = hash.to_be_bytes();
-        let half = u32::from(u16::from_be_bytes([a, b]));
-        (u32::from_be_bytes([c, d, e, f]) as usize & (self.slots.len() - 1), half)
+        let half = u32::try_from(hash >> 48).unwrap_or_default();
+        let slot = usize::try_from(hash >> 16 & 0xffff_ffff).unwrap_or_default();
+        (slot & (self.slots.len() - 1), half)
     }
 
     fn after(&self, slot: usize) -> usize {

@@ -235,6 +235,27 @@ proptest! {
     }
 
     #[test]
+    fn turning_keeps_cosines(pair in prop::collection::vec((-1.0_f32..1.0, -1.0_f32..1.0), 1..300)) {
+        let (a, b): (Vec<f32>, Vec<f32>) = pair.into_iter().unzip();
+        let turned = cosine(&codes::turned(&a), &codes::turned(&b));
+        prop_assert!((turned - cosine(&a, &b)).abs() < 1e-3, "{} {}", turned, cosine(&a, &b));
+    }
+
+    #[test]
+    fn the_likeliest_are_those_of_a_sort(rows in prop::collection::vec(prop::collection::vec(-1.0_f32..1.0, 70), 1..60), want in 1_usize..60) {
+        let mut all = Vec::new();
+        rows.iter().for_each(|row| codes::encode(row, &mut all));
+        let sign = |number: &f32| if *number > 0.0 { 1.0 } else { -1.0 };
+        let product = |row: &Vec<f32>| -> f32 { row.iter().zip(&rows[0]).map(|(a, b)| sign(a) * b).sum() };
+        let found = codes::likeliest(&all, &rows[0], (0..).take(rows.len()).collect(), want);
+        let mut best: Vec<_> = rows.iter().map(product).collect();
+        best.sort_by(|a, b| b.total_cmp(a));
+        let least = best[want.min(rows.len()) - 1];
+        prop_assert_eq!(found.len(), want.min(rows.len()));
+        prop_assert!(found.is_sorted() && found.iter().all(|row| product(&rows[*row as usize]) >= least - 1e-3));
+    }
+
+    #[test]
     fn scores_are_cosines(pair in prop::collection::vec((-1.0_f32..1.0, -1.0_f32..1.0), 1..300)) {
         let (row, query): (Vec<f32>, Vec<f32>) = pair.into_iter().unzip();
         let made = Made::of(std::slice::from_ref(&row), row.len());

@@ -46,7 +46,7 @@ impl VectorWriter {
             return Err(IndexError::new("a vector has other dimensions, or is no vector"));
         }
         self.code.clear();
-        codes::encode(vector, &mut self.code);
+        codes::encode(&codes::turned(vector), &mut self.code);
         for word in &self.code {
             let bytes = word.to_le_bytes();
             self.crc.update(&bytes);
