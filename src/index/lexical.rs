@@ -146,14 +146,13 @@ impl Lexical {
             }
             segment.get_fieldnorms_reader(self.fields.text)?;
             let id = segment.segment_id();
-            let known = match self.rows.get(&id) {
-                Some(known) => Arc::clone(known),
-                None => {
-                    let column = segment.fast_fields().u64("row")?.first_or_default_col(u64::MAX);
-                    let rows: Option<Vec<u32>> =
-                        (0..segment.max_doc()).map(|doc| u32::try_from(column.get_val(doc)).ok()).collect();
-                    Arc::new(rows.ok_or_else(|| IndexError::new("a document has no row"))?)
-                }
+            let known = if let Some(known) = self.rows.get(&id) {
+                Arc::clone(known)
+            } else {
+                let column = segment.fast_fields().u64("row")?.first_or_default_col(u64::MAX);
+                let rows: Option<Vec<u32>> =
+                    (0..segment.max_doc()).map(|doc| u32::try_from(column.get_val(doc)).ok()).collect();
+                Arc::new(rows.ok_or_else(|| IndexError::new("a document has no row"))?)
             };
             if known.iter().any(|&row| row as usize >= manifest.rows) {
                 return Err(IndexError::new("a document has a row that does not count"));
@@ -214,11 +213,7 @@ impl Lexical {
     fn term_query(&self, asked: &Asked) -> Box<dyn Query> {
         let term = Term::from_field_text(self.fields.text, &asked.term);
         let query = Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs));
-        if asked.weight < 1.0 || asked.weight > 1.0 {
-            Box::new(BoostQuery::new(query, asked.weight))
-        } else {
-            query
-        }
+        if (asked.weight - 1.0).abs() > 0.0 { Box::new(BoostQuery::new(query, asked.weight)) } else { query }
     }
 
     /// The rows whose documents have an exact term.
@@ -255,12 +250,11 @@ pub(super) fn asked(text: &str) -> Vec<Asked> {
         #[expect(clippy::cast_precision_loss, reason = "a word has two forms")]
         let weight = 1.0 / word.len() as f32;
         for (_, term) in word {
-            match places.get(term) {
-                Some(&place) => asked[place].weight += weight,
-                None => {
-                    places.insert(term.clone(), asked.len());
-                    asked.push(Asked { term: term.clone(), weight });
-                }
+            if let Some(&place) = places.get(term) {
+                asked[place].weight += weight;
+            } else {
+                places.insert(term.clone(), asked.len());
+                asked.push(Asked { term: term.clone(), weight });
             }
         }
     }

@@ -1,5 +1,7 @@
 //! An index as its callers see it: what is found, what is not, and what is left after accidents.
 
+#![allow(clippy::disallowed_macros, reason = "a process of its own says how far it is")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -366,7 +368,7 @@ fn a_damaged_index_never_answers_wrongly() {
             match cut {
                 None => fs::remove_file(&file).unwrap(),
                 Some(length) => {
-                    fs::OpenOptions::new().write(true).open(&file).unwrap().set_len(length).unwrap()
+                    fs::OpenOptions::new().write(true).open(&file).unwrap().set_len(length).unwrap();
                 }
             }
             let mut index = hurt.open();
@@ -442,7 +444,7 @@ fn long_queries_keep_their_rarest_words() {
     let place = Place::new();
     let mut index = place.open();
     put(&mut index, 1, (0..100).map(|id| doc(id, &format!("common{} rare{id}", id % 2))).collect());
-    let text: String = (0..100).rev().map(|id| format!("absent{id} ")).collect();
+    let text = (0..100).rev().map(|id| format!("absent{id}")).collect::<Vec<_>>().join(" ");
     let text = format!("common0 {text} rare42");
     assert_eq!(find(&index, &text), [] as [i64; 0], "64 words that nobody has are rarer");
     let long = "common0 ".repeat(100_000) + "rare43";
@@ -502,4 +504,48 @@ fn a_killed_writer_leaves_a_commit() {
         assert_eq!(find(&index, &format!("text{}", mark - 20)), [] as [i64; 0]);
     }
     assert!(least >= 8);
+}
+
+#[test]
+fn every_hit_has_its_cosine_from_the_index_as_from_a_tail() {
+    let texts =
+        ["The cat sleeps on the sofa.", "A kitten naps.", "Interest rates rise.", "sofa", "\u{1f600}"];
+    let docs: Vec<Doc> = texts.iter().zip(1..).map(|(text, memory)| doc(memory, text)).collect();
+    let filter = Filter::default();
+    let query = |lexical, candidates| Query {
+        text: "a sleeping cat on a sofa",
+        filter: &filter,
+        candidates,
+        lexical,
+        semantic: true,
+    };
+    let place = Place::new();
+    let mut index = place.open();
+    let mut tail = Tail::default();
+    docs.iter().for_each(|doc| tail.put(&index, doc.clone()));
+    let sorted = |mut hits: Hits| {
+        hits.hits.sort_by_key(|hit| hit.memory);
+        hits.hits
+    };
+    let late = sorted(index.search(&tail, &query(true, 10)).unwrap());
+    put(&mut index, 1, docs);
+    let found = sorted(index.search(&Tail::default(), &query(true, 10)).unwrap());
+    assert_eq!(late.len(), 5);
+    for (late, found) in late.iter().zip(&found) {
+        assert_eq!(late.memory, found.memory);
+        assert!((late.semantic - found.semantic).abs() < 0.01, "{late:?} {found:?}");
+        assert!((late.lexical - found.lexical).abs() < 1e-4, "{late:?} {found:?}");
+    }
+    let cosine = |memory: usize| found[memory - 1].semantic;
+    assert!(cosine(1) > cosine(2) && cosine(2) > cosine(3) && cosine(5).abs() < 1e-6);
+    // The best by words and the best by meaning: one hit each, or one that is both, with both scores.
+    let best = index.search(&Tail::default(), &query(true, 1)).unwrap().hits;
+    assert!(
+        best.iter().all(|hit| (hit.semantic - cosine(usize::try_from(hit.memory).unwrap())).abs() < 1e-6)
+    );
+    let meaning = index.search(&Tail::default(), &query(false, 2)).unwrap();
+    assert!(
+        meaning.ideal.abs() < f32::EPSILON && meaning.hits.iter().all(|hit| hit.lexical.abs() < f32::EPSILON)
+    );
+    assert_eq!(sorted(meaning).iter().map(|hit| hit.memory).collect::<Vec<_>>(), [1, 4]);
 }

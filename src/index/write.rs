@@ -11,7 +11,7 @@ use tantivy::indexer::{IndexWriterOptions, LogMergePolicy};
 use tantivy::{IndexWriter, TantivyDocument};
 
 use super::lexical::gone::Gone;
-use super::lexical::{self, Fields, folded_tag};
+use super::lexical::{self, Fields, Lexical, folded_tag};
 use super::manifest::Manifest;
 use super::rows::{RECORD, Row, RowWriter};
 use super::vectors::{Bitmap, VectorWriter};
@@ -79,17 +79,12 @@ impl<'a> Batch<'a> {
         base: Option<&'a View>,
         is_many: bool,
     ) -> Result<Self, IndexError> {
-        let (index, fields, manifest, crc) = match base {
-            Some(view) => (
-                view.lexical.index.clone(),
-                view.lexical.fields,
-                view.manifest.clone(),
-                view.rows_crc.clone(),
-            ),
-            None => {
-                let (index, fields) = lexical::create(&place::texts(dir)?)?;
-                (index, fields, Manifest::empty(model.id()), Hasher::new())
-            }
+        let (index, fields, manifest, crc) = if let Some(view) = base {
+            let Lexical { index, fields, .. } = &view.lexical;
+            (index.clone(), *fields, view.manifest.clone(), view.rows_crc.clone())
+        } else {
+            let (index, fields) = lexical::create(&place::texts(dir)?)?;
+            (index, fields, Manifest::empty(model.id()), Hasher::new())
         };
         let threads =
             if is_many { std::thread::available_parallelism().map_or(1, usize::from).min(4) } else { 1 };
