@@ -7,9 +7,14 @@
 
 mod around;
 mod card;
+mod chance;
+mod commands;
 mod gitleaks;
+mod keyblock;
 mod ours;
+mod password;
 mod policy;
+mod providers;
 mod rule;
 mod scan;
 mod shape;

@@ -25,7 +25,7 @@
 use super::rule::{Rule, near, near_as, token};
 
 /// In the order of their ids, those with a format of their own first.
-pub(super) static RULES: [Rule; 202] = [
+pub(super) static RULES: [Rule; 203] = [
     token("1password-secret-key", &["a3-"], r"\bA3-[A-Z0-9]{6}-(?:(?:[A-Z0-9]{11})|(?:[A-Z0-9]{6}-[A-Z0-9]{5}))-[A-Z0-9]{5}-[A-Z0-9]{5}-[A-Z0-9]{5}\b", 39, 3.8),
     token("1password-service-account-token", &["ops_"], r"ops_eyJ[a-zA-Z0-9+/]{250,}={0,3}", 257, 4.0),
     token("adobe-client-secret", &["p8e-"], r"(?i)\b(p8e-[a-z0-9]{32})(?:\W|$)", 36, 2.0),
@@ -132,6 +132,7 @@ pub(super) static RULES: [Rule; 202] = [
     token("shopify-custom-access-token", &["shpca_"], r"shpca_[a-fA-F0-9]{32}", 38, 2.0),
     token("shopify-private-app-access-token", &["shppa_"], r"shppa_[a-fA-F0-9]{32}", 38, 2.0),
     token("shopify-shared-secret", &["shpss_"], r"shpss_[a-fA-F0-9]{32}", 38, 2.0),
+    token("sidekiq-sensitive-url", &["gems.contribsys.com", "enterprise.contribsys.com"], r"(?i)\b([a-f0-9]{8}:[a-f0-9]{8})@(?:gems|enterprise)\.contribsys\.com", 18, 0.0).lead(18).unsure(),
     token("slack-app-token", &["xapp"], r"(?i)xapp-\d-[A-Z0-9]+-\d+-[a-z0-9]+", 12, 2.0),
     token("slack-bot-token", &["xoxb"], r"xoxb-[0-9]{10,13}-[0-9]{10,13}[a-zA-Z0-9-]*", 26, 3.0),
     token("slack-config-access-token", &["xoxe.xoxb-", "xoxe.xoxp-"], r"(?i)xoxe\.xox[bp]-\d-[A-Z0-9]{163,166}", 174, 2.0),

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use super::around::Around;
 use super::rule::Rule;
-use super::{card, gitleaks, ours};
+use super::{card, commands, gitleaks, keyblock, ours, password, providers};
 
 /// Something that a rule describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +64,9 @@ fn beginning(before: usize, byte: u8) -> usize {
 
 /// All rules that are patterns.
 pub(super) fn rules() -> impl Iterator<Item = &'static Rule> {
-    ours::RULES.iter().chain(&gitleaks::RULES)
+    let ours: [&'static [Rule]; 5] =
+        [&ours::RULES, &keyblock::RULES, &password::RULES, &commands::RULES, &providers::RULES];
+    ours.into_iter().flatten().chain(&gitleaks::RULES)
 }
 
 fn keywords() -> &'static Keywords {
