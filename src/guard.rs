@@ -17,6 +17,8 @@ mod policy;
 mod providers;
 mod rule;
 mod scan;
+#[cfg(test)]
+mod second;
 mod shape;
 mod size;
 #[cfg(test)]

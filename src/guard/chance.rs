@@ -50,7 +50,8 @@ pub(super) fn is_strong(before: &[u8], value: &[u8]) -> bool {
     let has = |is: fn(&u8) -> bool| usize::from(value.iter().any(is));
     let has_sign = has_sign(value);
     let classes = has(u8::is_ascii_lowercase) + has(u8::is_ascii_uppercase) + has(u8::is_ascii_digit);
-    let is_mixed = has_sign && classes >= 2 || classes == 3 && value::is_mixed(value) && !value.contains(&b'/');
+    let is_mixed =
+        has_sign && classes >= 2 || classes == 3 && value::is_mixed(value) && !value.contains(&b'/');
     is_mixed && is_possible(value) && !is_named(value) && !other_name().is_match(before)
 }
 
@@ -102,9 +103,7 @@ pub(super) fn is_named(value: &[u8]) -> bool {
     });
     let numbers = value.split(|byte| !byte.is_ascii_digit()).filter(|part| !part.is_empty()).count();
     let is_spoken = |word: &[u8]| word.len() < 5 || word.iter().any(|byte| b"aeiouyAEIOUY".contains(byte));
-    numbers <= 2
-        && words.is_match(value)
-        && value.split(|byte| !byte.is_ascii_alphabetic()).all(is_spoken)
+    numbers <= 2 && words.is_match(value) && value.split(|byte| !byte.is_ascii_alphabetic()).all(is_spoken)
 }
 
 /// Names of what is about a password and is none, as they end before the value: `password_policy: `.

@@ -20,10 +20,22 @@ pub(super) static RULES: [Rule; 11] = [
     argument(&["/user:"], concat!(r#"[^\s"']{1,64}[ \t]["']?"#, value!()), b"net use"),
     // SQL: `IDENTIFIED BY 'x'`, `IDENTIFIED WITH sha256_password BY 'x'`
     judged(ID, &["identified "], concat!(r#"[^'"\n]{2,40}["']"#, value!()), 2.5, is_password),
-    judged(ID, &["echo "], concat!(r#"["']?[\w.-]{1,32}:"#, value!(), r#"["']?[ \t]*\|[ \t]*(?:sudo[ \t]+)?chpasswd"#), 2.5, is_password),
+    judged(
+        ID,
+        &["echo "],
+        concat!(r#"["']?[\w.-]{1,32}:"#, value!(), r#"["']?[ \t]*\|[ \t]*(?:sudo[ \t]+)?chpasswd"#),
+        2.5,
+        is_password,
+    ),
     // `.pgpass`: host, port, database, user, password
     judged(ID, &[":5432:"], concat!(r"[\w*.-]{1,64}:[\w*.-]{1,64}:", value!()), 2.5, is_password),
-    judged("password-in-url", &["jdbc:oracle:"], r#"[a-z0-9]{3,5}:[^\s/@"']{1,64}/([^\s@"']{6,128})@"#, 2.3, is_password),
+    judged(
+        "password-in-url",
+        &["jdbc:oracle:"],
+        r#"[a-z0-9]{3,5}:[^\s/@"']{1,64}/([^\s@"']{6,128})@"#,
+        2.3,
+        is_password,
+    ),
     judged(
         "session-cookie",
         &["cookie:"],

@@ -92,7 +92,7 @@ pub(super) static RULES: [Rule; 203] = [
     token("huggingface-access-token", &["hf_"], r"\b(hf_(?i:[a-z]{34}))(?:\W|$)", 37, 2.0),
     token("huggingface-organization-api-token", &["api_org_"], r"\b(api_org_(?i:[a-z]{34}))(?:\W|$)", 42, 2.0),
     token("infracost-api-token", &["ico-"], r"\b(ico-[a-zA-Z0-9]{32})(?:\W|$)", 36, 3.0).plain(),
-    token("intra42-client-secret", &["s-s4t2ud-", "s-s4t2af-"], r"(?i)\b(s-s4t2(?:ud|af)-[abcdef0-9]{64})(?:\W|$)", 74, 3.0),
+    token("intra42-client-secret", &["s-s4t2ud-", "s-s4t2af-"], r"(?i)\b(s-s4t2(?:ud|af)-[abcdef0-9]{64})(?:\W|$)", 73, 3.0),
     token("jwt", &["eyj"], r"\b(eyJ[a-zA-Z0-9]{14,}\.ey[a-zA-Z0-9/\\_-]{17,}\.(?:[a-zA-Z0-9/\\_-]{10,}={0,2})?)(?:[^\w=-]|$)", 38, 3.0).unsure(),
     token("jwt-base64", &["zxlk"], r"\b(ZXlK[A-Za-z0-9+/_-]{60,}={0,2})(?:[^\w+/=-]|$)", 64, 2.0).unsure().plain(),
     token("kubernetes-secret-yaml", &["kind:"], r#"(?i)kind:[ \t]*["']?secret["']?(?s:.){0,200}?\bdata:(?s:.){0,100}?\s[\w.-]+:[ \t]*["']?([a-z0-9+/]{10,400}={0,3})["']?(?:\s|$)"#, 0, 0.0).unsure(),

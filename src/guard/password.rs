@@ -68,7 +68,7 @@ macro_rules! words {
 /// The sign between name and value.
 macro_rules! sign {
     () => {
-        r"(?::=|=>|==|=|:|：|->|→|⇒|>|\b(?:is|ist|lautet|est|es|la|to)\b|là|は|是|为|為)"
+        r"(?::=|=>|==|=|:|：|->|→|⇒|\b(?:is|ist|lautet|est|es|la|to)\b|là|は|是|为|為)"
     };
 }
 
@@ -100,11 +100,17 @@ macro_rules! foot {
     };
 }
 
-pub(super) static RULES: [Rule; 12] = [
+pub(super) static RULES: [Rule; 13] = [
     // `password: x`
     judged(ID, NAMES, concat!(words!(), around!(), sign!(), around!(), value!()), 2.5, is_password),
     // `Password:` and the value on the next line
-    judged(ID, NAMES, concat!(around!(), "[:=]", around!(), r"\r?\n[ \t>*-]{0,8}", around!(), value!()), 2.5, is_strong),
+    judged(
+        ID,
+        NAMES,
+        concat!(around!(), "[:=]", around!(), r"\r?\n[ \t>*-]{0,8}", around!(), value!()),
+        2.5,
+        is_strong,
+    ),
     // `password x`, `WITH PASSWORD 'x'`
     judged(ID, NAMES, concat!(blank!(), "{1,3}", around!(), value!()), 2.5, is_strong),
     judged(ID, UNSPACED, value!(), 2.5, is_strong),
@@ -123,16 +129,42 @@ pub(super) static RULES: [Rule; 12] = [
         is_strong,
     ),
     // `name="password" value="x"`, `("password", "x")`
-    judged(ID, NAMES, concat!(r#"\\{0,4}["'](?:[ \t]{1,8}(?:value|content)=|,[ \t]{0,3})\\{0,4}["']"#, value!()), 2.5, is_password),
+    judged(
+        ID,
+        NAMES,
+        concat!(r#"\\{0,4}["'](?:[ \t]{1,8}(?:value|content)=|,[ \t]{0,3})\\{0,4}["']"#, value!()),
+        2.5,
+        is_password,
+    ),
+    // `<password>x</password>`
+    judged(ID, NAMES, concat!(r"(?:[ \t][^<>\n]{0,60})?>\s{0,8}", value!(), r"\s{0,8}</"), 2.5, is_password),
     // `| password | x |`
-    judged(ID, NAMES, concat!(r#"["'\x60*: \t]{0,8}\|[ \t]{0,40}"#, cell!(), r"[ \t]{0,40}(?:\||[\r\n]|$)"), 2.5, is_strong),
+    judged(
+        ID,
+        NAMES,
+        concat!(r#"["'\x60*: \t]{0,8}\|[ \t]{0,40}"#, cell!(), r"[ \t]{0,40}(?:\||[\r\n]|$)"),
+        2.5,
+        is_strong,
+    ),
     // A table with a head: the last column, and the one before it.
     judged(ID, NAMES, concat!(head!(), cell!(), foot!()), 2.5, is_strong),
-    judged(ID, NAMES, concat!(r"[ \t]{0,40}\|[^|\n]{1,40}", head!(), cell!(), r"[ \t]{0,40}\|[^|\n]{0,80}", foot!()), 2.5, is_strong),
+    judged(
+        ID,
+        NAMES,
+        concat!(r"[ \t]{0,40}\|[^|\n]{1,40}", head!(), cell!(), r"[ \t]{0,40}\|[^|\n]{0,80}", foot!()),
+        2.5,
+        is_strong,
+    ),
     // `pw: x`
     judged(ID, SHORT, concat!(around!(), "(?:=|:|：)", around!(), value!()), 2.5, is_strong).plain(),
     // `-pass x`, of openssl and others
     judged(ID, &["-passin pass:", "-passout pass:"], value!(), 2.5, is_password),
     // `API-Schlüssel: x`
-    judged("generic-api-key", KEYS, concat!(around!(), "(?: ?api)?", around!(), r"(?:=|:|：|是|为|為|\blautet\b)", around!(), value!()), 3.0, is_strong),
+    judged(
+        "generic-api-key",
+        KEYS,
+        concat!(around!(), "(?: ?api)?", around!(), r"(?:=|:|：|是|为|為|\blautet\b)", around!(), value!()),
+        3.0,
+        is_strong,
+    ),
 ];

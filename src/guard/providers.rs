@@ -6,8 +6,8 @@
 use super::rule::{Rule, near, near_as, token};
 
 /// In the order of what they are for: models, clouds and code, packages, messages, data, money.
-pub(super) static RULES: [Rule; 67] = [
-    token("anthropic-oauth-token", &["sk-ant-oat", "sk-ant-ort", "sk-ant-sid"], r"\b(sk-ant-(?:oat|ort|sid)\d\d-[\w-]{80,120})(?:[^\w-]|$)", 94, 3.5),
+pub(super) static RULES: [Rule; 70] = [
+    token("anthropic-oauth-token", &["sk-ant-oat", "sk-ant-ort", "sk-ant-sid"], r"\b(sk-ant-(?:oat|ort|sid)\d\d-[\w-]{80,120})(?:[^\w-]|$)", 93, 3.5),
     token("openai-api-key", &["sk-proj-", "sk-svcacct-", "sk-admin-"], r"\b(sk-(?:proj|svcacct|admin)-[\w-]{20,80}T3BlbkFJ[\w-]{20,80})(?:[^\w-]|$)", 56, 3.0),
     token("deepseek-api-key", &["sk-"], r"\b(sk-[0-9a-f]{32})(?:[^\w-]|$)", 35, 3.0).unsure().plain(),
     token("elevenlabs-api-key", &["sk_"], r"\b(sk_[0-9a-f]{48})(?:\W|$)", 51, 3.0).unsure().plain(),
@@ -28,8 +28,12 @@ pub(super) static RULES: [Rule; 67] = [
     token("azure-storage-account-key", &["accountkey", "account-key", "account_key"], r#"(?i)account[_-]?key["']?(?:[ \t]?[=:][ \t]?|[ \t])["']?([a-z0-9+/]{86}==)"#, 0, 4.5),
     token("azure-devops-pat", &["azdo"], r"\b([A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4})(?:\W|$)", 84, 4.0).lead(76).plain(),
     token("azure-sas-signature", &["sig="], r"\bsig=([A-Za-z0-9+/%]{43,90}(?:%3[Dd]|=))", 47, 4.0).unsure().plain(),
+    // A table of the console: the secret beside its id.
+    token("aws-secret-access-key", &["akia", "asia"], r#"(?:AKIA|ASIA)[A-Z2-7]{16}["'\x60]?[ \t]?[,;:|\t ][ \t]?["'\x60]?([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|$)"#, 20, 4.2),
     token("tencent-secret-id", &["akid"], r"\b(AKID[A-Za-z0-9]{32})(?:\W|$)", 36, 3.5).unsure().plain(),
     token("yandex-api-key", &["aqvn"], r"\b(AQVN[\w-]{35,38})(?:[^\w-]|$)", 39, 3.5).unsure().plain(),
+    token("grafana-api-key", &["eyjrijoi"], r"\b(eyJrIjoi[A-Za-z0-9+/]{50,400}={0,2})(?:\W|$)", 58, 3.5),
+    token("artifactory-reference-token", &["cmvmdgtuoj"], r"\b(cmVmdGtuOj[A-Za-z0-9+/]{50,60}={0,2})(?:\W|$)", 60, 3.5),
     token("tailscale-key", &["tskey-"], r"\b(tskey-(?:auth|api|client|scim|webhook)-[A-Za-z0-9]{8,20}-[A-Za-z0-9]{20,50})(?:\W|$)", 38, 3.0),
     token("netlify-access-token", &["nfp_", "nfc_", "nfo_"], r"\b(nf[pco]_[A-Za-z0-9]{36})(?:\W|$)", 40, 3.5),
     token("supabase-access-token", &["sbp_"], r"\b(sbp_(?:oauth_)?[0-9a-f]{40})(?:\W|$)", 44, 3.0),
