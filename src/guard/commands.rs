@@ -39,7 +39,7 @@ pub(super) static RULES: [Rule; 11] = [
     judged(
         "session-cookie",
         &["cookie:"],
-        r#"[ \t]*(?:[^\n;]{0,200};[ \t]{0,3}){0,4}?[\w.-]{0,20}(?:sess|sid|auth|token|jwt)[\w.-]{0,20}=([\w%.~-]{16,500})"#,
+        r"[ \t]*(?:[^\n;]{0,200};[ \t]{0,3}){0,4}?[\w.-]{0,20}(?:sess|sid|auth|token|jwt)[\w.-]{0,20}=([\w%.~-]{16,500})",
         3.5,
         |_, value| value::is_mixed(value),
     ),

@@ -95,12 +95,12 @@ fn every_rule_finds_an_example() {
         let finds = |text: &&str| {
             let (text, mut around) = (text.as_bytes(), Around::new(text.as_bytes()));
             (0..text.len()).any(|at| {
-                let is_there = |word: &&str| {
+                let is_there = |word: &&'static str| {
                     text[at..]
                         .get(..word.len())
                         .is_some_and(|there| there.eq_ignore_ascii_case(word.as_bytes()))
                 };
-                rule.keywords.iter().any(|word| is_there(&word)) && rule.find(&mut around, text, at).is_some()
+                rule.keywords.iter().any(is_there) && rule.find(&mut around, text, at).is_some()
             })
         };
         assert!(texts.iter().any(finds), "{n}: {}", rule.id);
