@@ -70,9 +70,10 @@ fn is_possible(value: &[u8]) -> bool {
     let lower = value.to_ascii_lowercase();
     let is_about = ABOUT.iter().any(|word| lower.starts_with(word.as_bytes()))
         || value::contains(&lower, b"char")
-        || value::contains(&lower, b"://");
-    // A call, an index, a member: the value is somewhere else.
-    let is_code = value.contains(&b'(') || value.contains(&b'[') || is_member(value);
+        || value::contains(&lower, b"://")
+        || value::contains(&lower, b"&#");
+    // A call, an index, a member, a constant: the value is somewhere else.
+    let is_code = value.contains(&b'(') || value.contains(&b'[') || is_member(value) || is_constant(value);
     value.len() >= 8 && value::has_letter(value) && !is_about && !is_code && !is_dated(value)
 }
 
@@ -83,6 +84,12 @@ pub(super) fn is_member(value: &[u8]) -> bool {
             && part.iter().all(|&byte| value::is_word(byte))
     };
     value.contains(&b'.') && value.split(|byte| *byte == b'.').all(is_name)
+}
+
+/// `DOT11_WPS_PASSWORD_ID`: capitals in several parts.
+fn is_constant(value: &[u8]) -> bool {
+    let is_part = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_';
+    value.iter().filter(|byte| **byte == b'_').count() >= 2 && value.iter().all(is_part)
 }
 
 /// `2024-11-30T10:00`: a moment.
@@ -98,7 +105,7 @@ fn is_dated(value: &[u8]) -> bool {
 pub(super) fn is_named(value: &[u8]) -> bool {
     static WORDS: OnceLock<Regex> = OnceLock::new();
     let words = WORDS.get_or_init(|| {
-        let pattern = r"^[A-Z]?(?:[A-Z][a-z]+|[a-z]{2,}|[A-Z]{2,}|[0-9]{1,5}|[._:-]){2,}$";
+        let pattern = r"^_?(?:[A-Z]|[a-z][0-9]{2,5})?(?:[A-Z][a-z]+|[a-z]{2,}|[A-Z]{2,}|[A-Z]?[0-9]{1,5}|[._:-]){2,}$";
         RegexBuilder::new(pattern).unicode(false).build().expect("a test compiles it")
     });
     let numbers = value.split(|byte| !byte.is_ascii_digit()).filter(|part| !part.is_empty()).count();
@@ -131,6 +138,9 @@ mod tests {
             "DOT11_CIPHER_ALGORITHM",
             "X25519PublicKey",
             "AES256KeyWrapProvider",
+            "x25519.X25519PrivateKey",
+            "_X25519PublicKey",
+            "ec.SECP256R1",
             "minimum_length_12_with_symbols",
         ] {
             assert!(is_named(name.as_bytes()), "{name}");
@@ -160,6 +170,8 @@ mod tests {
             ("2026-11-30T10:00", false, false),
             ("config.password2", false, false),
             ("getSecret(db1)", false, false),
+            ("DOT11_WPS_PASSWORD_ID", false, false),
+            ("&#x3C;string", false, false),
             ("short7!", false, false),
         ] {
             assert_eq!(is_password(b": ", value.as_bytes()), is_one, "{value}");

@@ -19,7 +19,7 @@ pub(super) static RULES: [Rule; 11] = [
     argument(&[" -a"], concat!(r#"[ \t]["']?"#, value!()), b"redis-cli"),
     argument(&["/user:"], concat!(r#"[^\s"']{1,64}[ \t]["']?"#, value!()), b"net use"),
     // SQL: `IDENTIFIED BY 'x'`, `IDENTIFIED WITH sha256_password BY 'x'`
-    judged(ID, &["identified "], concat!(r#"[^'"\n]{2,40}["']"#, value!()), 2.5, is_password),
+    judged(ID, &["identified "], concat!(r#"[^'"<>\n]{2,40}["']"#, value!()), 2.5, is_password),
     judged(
         ID,
         &["echo "],

@@ -67,7 +67,7 @@ fn most_secrets_of_the_second_set_are_found_and_little_else() {
     );
     eprintln!("{figures}");
     assert_eq!((sure, likely, negatives.len()), (394, 258, 409));
-    assert!(blocked >= 380 && told >= 220 && left == 0 && wrong == 0, "{figures}");
+    assert!(blocked >= 391 && told >= 233 && left == 0 && wrong == 0, "{figures}");
 }
 
 /// Examples of what is in neither set.
