@@ -89,7 +89,7 @@ pub(super) fn is_member(value: &[u8]) -> bool {
 /// `DOT11_WPS_PASSWORD_ID`: capitals in several parts.
 fn is_constant(value: &[u8]) -> bool {
     let is_part = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_';
-    value.iter().filter(|byte| **byte == b'_').count() >= 2 && value.iter().all(is_part)
+    memchr::memchr_iter(b'_', value).count() >= 2 && value.iter().all(is_part)
 }
 
 /// `2024-11-30T10:00`: a moment.
@@ -105,7 +105,8 @@ fn is_dated(value: &[u8]) -> bool {
 pub(super) fn is_named(value: &[u8]) -> bool {
     static WORDS: OnceLock<Regex> = OnceLock::new();
     let words = WORDS.get_or_init(|| {
-        let pattern = r"^_?(?:[A-Z]|[a-z][0-9]{2,5})?(?:[A-Z][a-z]+|[a-z]{2,}|[A-Z]{2,}|[A-Z]?[0-9]{1,5}|[._:-]){2,}$";
+        let pattern =
+            r"^_?(?:[A-Z]|[a-z][0-9]{2,5})?(?:[A-Z][a-z]+|[a-z]{2,}|[A-Z]{2,}|[A-Z]?[0-9]{1,5}|[._:-]){2,}$";
         RegexBuilder::new(pattern).unicode(false).build().expect("a test compiles it")
     });
     let numbers = value.split(|byte| !byte.is_ascii_digit()).filter(|part| !part.is_empty()).count();
