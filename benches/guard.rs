@@ -38,6 +38,15 @@ const CASES: &[Case] = &[
     ("1 MiB of -----BEGIN", || cut("-----BEGIN", 1 << 20)),
     ("1 MiB of headers of keys", || cut("-----BEGIN PRIVATE KEY-----(", 1 << 20)),
     ("1 MiB of curl", || cut("curl -u x1234567 ", 1 << 20)),
+    ("1 MiB of Chinese", || {
+        cut("用户喜欢简短的回答，会议不要在十点之前。密码保存在密码管理器里。\n", 1 << 20)
+    }),
+    ("1 MiB of Vietnamese", || cut("Họp lúc 10 giờ sáng thứ Hai; mật khẩu được lưu ở nơi khác.\n", 1 << 20)),
+    ("1 MiB of tables", || cut("| host | password |\n|---|---|\n| nas | in the vault |\n", 1 << 20)),
+    ("1 MiB of password is", || cut("the password of it is to be a1b2c3d4 ", 1 << 20)),
+    ("1 MiB of -p", || cut("mysql -p aaaaa1 ", 1 << 20)),
+    ("1 MiB of LS0t", || cut(concat!("LS0tLS1CRUdJTiBQUklW", "QVRFIEtFWAAAAA"), 1 << 20)),
+    ("1 MiB of SSH2", || cut("---- BEGIN SSH2 PRIVATE KEY ----a", 1 << 20)),
     ("1 MiB of kinds", || cut("kind: secret\ndata:\n", 1 << 20)),
 ];
 

@@ -7,11 +7,18 @@
 
 mod around;
 mod card;
+mod chance;
+mod commands;
 mod gitleaks;
+mod keyblock;
 mod ours;
+mod password;
 mod policy;
+mod providers;
 mod rule;
 mod scan;
+#[cfg(test)]
+mod second;
 mod shape;
 mod size;
 #[cfg(test)]

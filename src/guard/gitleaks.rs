@@ -25,7 +25,7 @@
 use super::rule::{Rule, near, near_as, token};
 
 /// In the order of their ids, those with a format of their own first.
-pub(super) static RULES: [Rule; 202] = [
+pub(super) static RULES: [Rule; 203] = [
     token("1password-secret-key", &["a3-"], r"\bA3-[A-Z0-9]{6}-(?:(?:[A-Z0-9]{11})|(?:[A-Z0-9]{6}-[A-Z0-9]{5}))-[A-Z0-9]{5}-[A-Z0-9]{5}-[A-Z0-9]{5}\b", 39, 3.8),
     token("1password-service-account-token", &["ops_"], r"ops_eyJ[a-zA-Z0-9+/]{250,}={0,3}", 257, 4.0),
     token("adobe-client-secret", &["p8e-"], r"(?i)\b(p8e-[a-z0-9]{32})(?:\W|$)", 36, 2.0),
@@ -92,7 +92,7 @@ pub(super) static RULES: [Rule; 202] = [
     token("huggingface-access-token", &["hf_"], r"\b(hf_(?i:[a-z]{34}))(?:\W|$)", 37, 2.0),
     token("huggingface-organization-api-token", &["api_org_"], r"\b(api_org_(?i:[a-z]{34}))(?:\W|$)", 42, 2.0),
     token("infracost-api-token", &["ico-"], r"\b(ico-[a-zA-Z0-9]{32})(?:\W|$)", 36, 3.0).plain(),
-    token("intra42-client-secret", &["s-s4t2ud-", "s-s4t2af-"], r"(?i)\b(s-s4t2(?:ud|af)-[abcdef0-9]{64})(?:\W|$)", 74, 3.0),
+    token("intra42-client-secret", &["s-s4t2ud-", "s-s4t2af-"], r"(?i)\b(s-s4t2(?:ud|af)-[abcdef0-9]{64})(?:\W|$)", 73, 3.0),
     token("jwt", &["eyj"], r"\b(eyJ[a-zA-Z0-9]{14,}\.ey[a-zA-Z0-9/\\_-]{17,}\.(?:[a-zA-Z0-9/\\_-]{10,}={0,2})?)(?:[^\w=-]|$)", 38, 3.0).unsure(),
     token("jwt-base64", &["zxlk"], r"\b(ZXlK[A-Za-z0-9+/_-]{60,}={0,2})(?:[^\w+/=-]|$)", 64, 2.0).unsure().plain(),
     token("kubernetes-secret-yaml", &["kind:"], r#"(?i)kind:[ \t]*["']?secret["']?(?s:.){0,200}?\bdata:(?s:.){0,100}?\s[\w.-]+:[ \t]*["']?([a-z0-9+/]{10,400}={0,3})["']?(?:\s|$)"#, 0, 0.0).unsure(),
@@ -132,6 +132,7 @@ pub(super) static RULES: [Rule; 202] = [
     token("shopify-custom-access-token", &["shpca_"], r"shpca_[a-fA-F0-9]{32}", 38, 2.0),
     token("shopify-private-app-access-token", &["shppa_"], r"shppa_[a-fA-F0-9]{32}", 38, 2.0),
     token("shopify-shared-secret", &["shpss_"], r"shpss_[a-fA-F0-9]{32}", 38, 2.0),
+    token("sidekiq-sensitive-url", &["gems.contribsys.com", "enterprise.contribsys.com"], r"(?i)\b([a-f0-9]{8}:[a-f0-9]{8})@(?:gems|enterprise)\.contribsys\.com", 18, 0.0).lead(18).unsure(),
     token("slack-app-token", &["xapp"], r"(?i)xapp-\d-[A-Z0-9]+-\d+-[a-z0-9]+", 12, 2.0),
     token("slack-bot-token", &["xoxb"], r"xoxb-[0-9]{10,13}-[0-9]{10,13}[a-zA-Z0-9-]*", 26, 3.0),
     token("slack-config-access-token", &["xoxe.xoxb-", "xoxe.xoxp-"], r"(?i)xoxe\.xox[bp]-\d-[A-Z0-9]{163,166}", 174, 2.0),

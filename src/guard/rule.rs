@@ -59,8 +59,9 @@ enum Form {
     Token { pattern: &'static str, least: usize },
     /// A value after a name and a sign between them.
     Near { name: Option<&'static str>, value: &'static str },
-    /// A value after a name, with a judgement beyond the pattern: what stands before the value, and the value.
-    Judged { pattern: &'static str, judge: fn(&[u8], &[u8]) -> bool },
+    /// A value after a keyword and what stands between them, with a judgement beyond the pattern: what stands before the
+    /// value, and the value.
+    Judged { after: &'static str, judge: fn(&[u8], &[u8]) -> bool },
     /// The header of a private key, and what follows it.
     PrivateKey,
 }
@@ -106,15 +107,16 @@ pub(super) const fn near_as(
     rule(id, keywords, Form::Near { name: Some(name), value }, entropy, false)
 }
 
-/// A rule whose matches are judged: what stands before the value, and the value.
+/// A rule whose matches are judged: what stands before the value, and the value. `after` is a pattern for what follows a
+/// keyword; its group 1 is the value.
 pub(super) const fn judged(
     id: &'static str,
     keywords: &'static [&'static str],
-    pattern: &'static str,
+    after: &'static str,
     entropy: f64,
     judge: fn(&[u8], &[u8]) -> bool,
 ) -> Rule {
-    rule(id, keywords, Form::Judged { pattern, judge }, entropy, false)
+    rule(id, keywords, Form::Judged { after, judge }, entropy, false)
 }
 
 /// The rule for private keys.
@@ -256,7 +258,10 @@ impl Rule {
     fn regex(&self) -> Regex {
         let pattern = match self.form {
             Form::Token { pattern, .. } => format!("^(?:{pattern})"),
-            Form::Judged { pattern, .. } => format!("(?i)^(?:{pattern})"),
+            Form::Judged { after, .. } => {
+                let names: Vec<_> = self.keywords.iter().map(|name| regex::escape(name)).collect();
+                format!("(?i)^(?:{})(?:{after})", names.join("|"))
+            }
             Form::Near { name, value } => {
                 let name = name.map_or_else(|| self.keywords.join("|"), str::to_owned);
                 format!(

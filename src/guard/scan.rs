@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use super::around::Around;
 use super::rule::Rule;
-use super::{card, gitleaks, ours};
+use super::{card, commands, gitleaks, keyblock, ours, password, providers};
 
 /// Something that a rule describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,8 +35,8 @@ struct Keywords {
 /// As many beginnings there are, of three classes with five bits each.
 const CLASSES: usize = 1 << 15;
 
-/// What a byte is taken for when a keyword is looked for: a letter in any case, a digit, `_`, `-`, another sign, no
-/// ASCII, a blank.
+/// What a byte is taken for when a keyword is looked for: a letter in any case, a digit, `_`, `-`, another sign, a
+/// blank; what is no ASCII is spread over all of them, so that a text of it is not full of beginnings.
 #[allow(clippy::cast_possible_truncation, reason = "there are 256 bytes")]
 const CLASS: [u8; 256] = {
     let mut class = [30; 256];
@@ -49,7 +49,7 @@ const CLASS: [u8; 256] = {
             b'_' => 28,
             b'-' => 29,
             0..=b' ' => 0,
-            0x80.. => 31,
+            0x80.. => byte & 31,
             _ => 30,
         };
         at += 1;
@@ -64,7 +64,9 @@ fn beginning(before: usize, byte: u8) -> usize {
 
 /// All rules that are patterns.
 pub(super) fn rules() -> impl Iterator<Item = &'static Rule> {
-    ours::RULES.iter().chain(&gitleaks::RULES)
+    let ours: [&'static [Rule]; 5] =
+        [&ours::RULES, &keyblock::RULES, &password::RULES, &commands::RULES, &providers::RULES];
+    ours.into_iter().flatten().chain(&gitleaks::RULES)
 }
 
 fn keywords() -> &'static Keywords {
