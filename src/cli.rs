@@ -127,6 +127,10 @@ enum Command {
     #[cfg(feature = "search")]
     #[command(after_help = PREFETCH_EXAMPLES)]
     Prefetch(entries::prefetch::Args),
+    /// Measure how well questions are answered whose answers are known
+    #[cfg(feature = "search")]
+    #[command(long_about = EVAL_ABOUT, after_help = EVAL_EXAMPLES)]
+    Eval(entries::eval::Args),
     /// Answer calls of the memory tools, as a model makes them
     #[command(long_about = CALL_ABOUT, after_help = CALL_EXAMPLES)]
     Call {
@@ -438,6 +442,24 @@ Examples:
   memdir forget --all
   memdir forget --all --yes --receipt receipt.json";
 
+#[cfg(feature = "search")]
+const EVAL_ABOUT: &str = "\
+Measure how well questions are answered whose answers are known.
+
+The documents of the set go into a store of their own, the questions are asked by words, by meaning, and by both, and what comes \
+back is compared with what should: recall at 1, 5 and 10, mean reciprocal rank, nDCG at 10, milliseconds. Of questions that \
+have no answer it is counted how many got none.
+
+A document: {\"doc\": NAME, \"text\": TEXT} and, if any, \"category\" (then it is an entry) or \"path\" (of a plain file), \"tags\", \
+\"importance\", \"created_at\", \"expires_at\", \"key\". A question: {\"query\": NAME, \"text\": TEXT, \"relevant\": [NAMES]} and, if any, \
+\"kind\", \"categories\", \"tags\", \"since\", \"min_importance\".";
+
+#[cfg(feature = "search")]
+const EVAL_EXAMPLES: &str = "\
+Examples:
+  memdir eval questions.jsonl
+  memdir eval questions.jsonl --kinds --model ~/models/potion-base-8M";
+
 const CALL_ABOUT: &str = "\
 Answer calls of the memory tools, as a model makes them.
 
@@ -499,6 +521,8 @@ fn run(command: Command) -> Result<ExitCode, Fault> {
         Command::Delete(args) => speak(|out| entries::delete::run(&args, out)),
         #[cfg(feature = "search")]
         Command::Prefetch(args) => speak(|out| entries::prefetch::run(&args, out)),
+        #[cfg(feature = "search")]
+        Command::Eval(args) => speak(|out| entries::eval::run(&args, out)),
         Command::Call {
             place,
             actor,

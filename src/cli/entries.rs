@@ -13,6 +13,7 @@ use crate::recall::{Ask, Memory, Recall, categories};
 use crate::store::Settings;
 
 pub(super) mod delete;
+pub(super) mod eval;
 pub(super) mod list;
 pub(super) mod prefetch;
 pub(super) mod prune;

@@ -16,8 +16,7 @@ use crate::entry::{self, Value};
 use crate::store::{Edit, Store};
 
 /// A line of a set: a document, or a question.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(untagged)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Line {
     /// A memory.
@@ -147,6 +146,29 @@ pub fn evaluate(store: &Store, set: &[Line]) -> Result<Vec<Figures>> {
         }
     }
     Ok(figures)
+}
+
+/// Reads a line of a set.
+///
+/// # Errors
+/// What is wrong with it, in words.
+pub fn line(text: &str) -> Result<Line, String> {
+    let value: serde_json::Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let read = match value.get("doc") {
+        Some(_) => serde_json::from_value(value).map(Line::Document),
+        None if value.get("query").is_some() => serde_json::from_value(value).map(Line::Question),
+        None => return Err("it has neither `doc` nor `query`".to_owned()),
+    };
+    read.map_err(|error| error.to_string())
+}
+
+/// The categories that the documents of a set have.
+#[must_use]
+pub fn categories(set: &[Line]) -> Vec<String> {
+    let mut names: Vec<String> = documents(set).filter_map(|document| document.category.clone()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
 /// The moment at which the questions of a set are asked: soon after its last document; `None` where none has a date.

@@ -6,7 +6,7 @@ use crate::recall::eval::{self, Figures, Line, Way};
 #[test]
 fn the_labelled_questions() {
     let text = include_str!("../../../fixtures/retrieval/set.jsonl");
-    let set: Vec<Line> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let set: Vec<Line> = text.lines().map(|line| eval::line(line).unwrap()).collect();
     let bench = Bench::new();
     let now = eval::clock(&set).unwrap();
     bench.clock.store(now.timestamp(), Ordering::Relaxed);
