@@ -7,12 +7,13 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "a bench is a program of its own")]
 #![allow(
     clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
     clippy::cast_precision_loss,
     clippy::cast_sign_loss,
     reason = "figures for people"
 )]
 
-#[allow(dead_code, reason = "a part of the library that is not public")]
+#[allow(dead_code, unused_imports, reason = "a part of the library that is not public, without its tests")]
 #[path = "../src"]
 mod library {
     pub(crate) mod index;
@@ -81,7 +82,7 @@ impl Options {
     }
 }
 
-/// A generator of random numbers: SplitMix64.
+/// A generator of random numbers: `SplitMix64`.
 struct Random(u64);
 
 impl Random {

@@ -7,7 +7,9 @@ use unicode_normalization::{UnicodeNormalization as _, is_nfc};
 
 mod invisible;
 
-pub use invisible::{escape, escape_name, has_invisible, without_invisible};
+#[cfg(feature = "search")]
+pub use invisible::without_invisible;
+pub use invisible::{escape, escape_name, has_invisible};
 
 /// How every path of a memory begins.
 const ROOT_TEXT: &str = "/memories";

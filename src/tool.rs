@@ -199,12 +199,17 @@ impl Dispatcher {
         }
         let changes = group.iter().filter_map(|step| match step {
             Step::File(memory::Step::Change(change)) => Some(change),
-            _ => None,
+            Step::File(_) => None,
+            #[cfg(feature = "search")]
+            Step::Entry(_) | Step::OneFile(_) => None,
         });
         let mut made = memory::change_all(&self.store, changes).into_iter();
-        let answer = |step: &Step| match step {
-            Step::File(memory::Step::Change(_)) => made.next().expect("the store answers every change"),
-            other => self.perform(other),
+        let answer = |step: &Step| {
+            if matches!(step, Step::File(memory::Step::Change(_))) {
+                made.next().expect("the store answers every change")
+            } else {
+                self.perform(step)
+            }
         };
         group.iter().map(answer).collect()
     }

@@ -138,15 +138,13 @@ fn key(text: &str) -> Option<(String, usize)> {
     if text.starts_with(['[', '{', '&', '*', '!', '|', '>', '%', '@', '`']) || is_mark(text) {
         return None;
     }
-    let end = match text.bytes().next()? {
-        quote @ (b'"' | b'\'') => {
-            let end = quoted(text, quote)?;
-            end + blanks(&text[end..])
-        }
-        _ => {
-            let is_end = |&(at, _): &(usize, &str)| is_blank_or_end(&text[at + 1..]);
-            text.match_indices(':').find(is_end)?.0
-        }
+    let first = text.bytes().next()?;
+    let end = if matches!(first, b'"' | b'\'') {
+        let end = quoted(text, first)?;
+        end + blanks(&text[end..])
+    } else {
+        let is_end = |&(at, _): &(usize, &str)| is_blank_or_end(&text[at + 1..]);
+        text.match_indices(':').find(is_end)?.0
     };
     let is_colon = text[end..].strip_prefix(':').is_some_and(is_blank_or_end);
     let name = text[..end].trim_end_matches([' ', '\t']);

@@ -247,11 +247,14 @@ impl<'de> Visitor<'de> for Nodes<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Node, A::Error> {
         let mut items = Vec::new();
-        while !self.is_item {
-            match seq.next_element_seed(Nodes { budget: self.budget, is_item: true })? {
-                Some(Node::Other) => break,
-                Some(item) => items.push(item),
-                None => return Ok(Node::List(items)),
+        // A list in a list is not looked into.
+        if !self.is_item {
+            loop {
+                match seq.next_element_seed(Nodes { budget: self.budget, is_item: true })? {
+                    Some(Node::Other) => break,
+                    Some(item) => items.push(item),
+                    None => return Ok(Node::List(items)),
+                }
             }
         }
         while seq.next_element::<IgnoredAny>()?.is_some() {}

@@ -3,6 +3,8 @@
 //! A record is the row of a memory and seconds since 1970, 8 bytes each, little-endian; the first one has row 0 and says since
 //! when it is written. Half a record at the end is left out.
 
+#![allow(clippy::disallowed_methods, reason = "a derived file in a directory of the index's own")]
+
 use std::collections::HashMap;
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -37,11 +39,14 @@ impl Accessed {
         let size = fs::metadata(&self.path).map_or(0, |file| file.len());
         let mut bytes = Vec::with_capacity((rows.len() + 1) * RECORD);
         // A record that was cut off is closed, so that those after it can be read.
-        bytes.resize((RECORD - size as usize % RECORD) % RECORD, 0);
+        let cut_off = usize::try_from(size % RECORD as u64).unwrap_or_default();
+        bytes.resize((RECORD - cut_off) % RECORD, 0);
         if size == 0 {
             push(&mut bytes, 0, now);
         }
-        rows.iter().for_each(|&row| push(&mut bytes, row, now));
+        for &row in rows {
+            push(&mut bytes, row, now);
+        }
         let file = OpenOptions::new().create(true).append(true).open(&self.path);
         let _ = file.and_then(|mut file| file.write_all(&bytes));
         if size > LONG {
@@ -69,7 +74,9 @@ impl Accessed {
         let times = self.times();
         let mut bytes = Vec::new();
         push(&mut bytes, 0, times.since.unwrap_or_default());
-        times.last.iter().for_each(|(&row, &at)| push(&mut bytes, row, at));
+        for (&row, &at) in &times.last {
+            push(&mut bytes, row, at);
+        }
         let new = self.path.with_extension("new");
         let _ = fs::write(&new, bytes).and_then(|()| fs::rename(&new, &self.path));
     }

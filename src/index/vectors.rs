@@ -46,7 +46,7 @@ pub(crate) struct Vectors {
     /// The checksum of `codes`.
     crc: Hasher,
     rows: usize,
-    vectors: File,
+    bytes: File,
 }
 
 impl Vectors {
@@ -58,7 +58,7 @@ impl Vectors {
     /// A file that is missing or too short, and codes that are damaged. A damaged row of `vectors` is found when it is read.
     pub(crate) fn open(dir: &Path, dimensions: usize, rows: usize, seal: &Seal) -> Result<Self, IndexError> {
         let vectors = place::read_from(&dir.join(VECTORS), 0)?.into_inner();
-        let mut opened = Self { dimensions, codes: Vec::new(), crc: Hasher::new(), rows: 0, vectors };
+        let mut opened = Self { dimensions, codes: Vec::new(), crc: Hasher::new(), rows: 0, bytes: vectors };
         opened.grow(dir, rows, seal)?;
         Ok(opened)
     }
@@ -67,7 +67,7 @@ impl Vectors {
     pub(crate) fn grow(&mut self, dir: &Path, rows: usize, seal: &Seal) -> Result<(), IndexError> {
         let bytes = 8 * codes::words(self.dimensions);
         let more = rows.checked_sub(self.rows).ok_or_else(|| IndexError::new("it has fewer vectors now"))?;
-        if self.vectors.metadata()?.len() < rows as u64 * rows::size(self.dimensions) as u64 {
+        if self.bytes.metadata()?.len() < rows as u64 * rows::size(self.dimensions) as u64 {
             return Err(IndexError::new("vectors are missing"));
         }
         self.codes.reserve_exact(more * bytes / 8);
@@ -95,7 +95,7 @@ impl Vectors {
         let rows = codes::nearest(&self.codes, &code, admitted, LOOKED_AT.max(4 * k));
         let rows = codes::likeliest(&self.codes, &turned, rows, SCORED.max(4 * k));
         let mut scored = Vec::with_capacity(rows.len());
-        rows::score(&self.vectors, &question, &rows, &mut |row, cosine| scored.push((row, cosine)))?;
+        rows::score(&self.bytes, &question, &rows, &mut |row, cosine| scored.push((row, cosine)))?;
         scored.sort_unstable_by(|(row, cosine), (other, than)| than.total_cmp(cosine).then(row.cmp(other)));
         scored.truncate(k);
         Ok(scored)
@@ -107,7 +107,7 @@ impl Vectors {
             return Ok(0.0);
         };
         let mut found = 0.0;
-        rows::score(&self.vectors, &question, &[row], &mut |_, cosine| found = cosine)?;
+        rows::score(&self.bytes, &question, &[row], &mut |_, cosine| found = cosine)?;
         Ok(found)
     }
 

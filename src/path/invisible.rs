@@ -47,6 +47,7 @@ pub fn has_invisible(text: &str) -> bool {
 }
 
 /// The text without what [`has_invisible`] finds.
+#[cfg(feature = "search")]
 #[must_use]
 pub fn without_invisible(text: &str) -> Cow<'_, str> {
     if !has_invisible(text) {

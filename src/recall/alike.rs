@@ -196,7 +196,7 @@ fn pieces(inner: &str) -> Vec<String> {
 
 fn kind(raw: &str, folded: &str, begins_sentence: bool) -> Kind {
     let has = |test: fn(char) -> bool| raw.chars().any(test);
-    let digits = has(|c| c.is_numeric());
+    let digits = has(char::is_numeric);
     let letters = has(char::is_alphabetic);
     if NEGATIONS.contains(&folded) {
         return Kind::Negation;

@@ -78,7 +78,9 @@ impl Catalog {
     pub(super) fn of(store: &Store, docs: Vec<Doc>) -> Result<Self> {
         let index = Index::in_memory(model(store)?);
         let mut tail = Tail::default();
-        docs.into_iter().for_each(|doc| tail.put(&index, doc));
+        for doc in docs {
+            tail.put(&index, doc);
+        }
         Ok(Self { open: Some(Open { index, base: 0, tail, mark: 0, place: Place::Memory, is_anew: false }) })
     }
 
@@ -133,7 +135,9 @@ impl Open {
 
     /// Keeps what has changed in memory.
     fn keep(&mut self, docs: Vec<Doc>, mark: i64) {
-        docs.into_iter().for_each(|doc| self.tail.put(&self.index, doc));
+        for doc in docs {
+            self.tail.put(&self.index, doc);
+        }
         self.mark = mark;
     }
 }

@@ -116,7 +116,7 @@ impl Recall {
         let now = store.now();
         let (stored, warned) = store.change_warned(move |snapshot| {
             let known = read(snapshot, mark, &candidates, &new, &settings, now)?;
-            decide(snapshot, &new, known, &settings, now)
+            decide(snapshot, &new, &known, &settings, now)
         })?;
         self.count_stored(&stored)?;
         Ok(Stored { warned, ..stored })
@@ -231,7 +231,7 @@ fn read(
         return Err(Error::NoMemory { id });
     }
     // The oldest survives.
-    known.sort_by(|a, b| a.id.cmp(&b.id));
+    known.sort_by_key(|one| one.id);
     Ok(known)
 }
 
@@ -239,7 +239,7 @@ fn read(
 fn decide(
     snapshot: &mut Snapshot<'_>,
     new: &NewEntry,
-    known: Vec<Known>,
+    known: &[Known],
     settings: &Settings,
     now: DateTime<Utc>,
 ) -> Result<(Vec<Edit>, Stored)> {
@@ -274,17 +274,14 @@ fn decide(
     similar.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id)));
     similar.truncate(MOST_SIMILAR);
     let mut edits: Vec<Edit> = superseded.iter().map(|&at| Edit::remove(&known[at].path)).collect();
-    let (memory_id, path, text) = match duplicate {
-        Some(at) => {
-            let one = &known[at];
-            (one.id, one.path.clone(), merged(one, new, now)?)
-        }
-        None => {
-            let path = free_path(snapshot, &new.category, &settings.guard.mask(&new.content))?;
-            let id = snapshot.new_id(&path);
-            let text = entry::compose(&fields(id, new, now), &new.content);
-            (id, path, text)
-        }
+    let (memory_id, path, text) = if let Some(at) = duplicate {
+        let one = &known[at];
+        (one.id, one.path.clone(), merged(one, new, now))
+    } else {
+        let path = free_path(snapshot, &new.category, &settings.guard.mask(&new.content))?;
+        let id = snapshot.new_id(&path);
+        let text = entry::compose(&fields(id, new, now), &new.content);
+        (id, path, text)
     };
     edits.push(Edit::write(&path, text));
     if !superseded.is_empty() {
@@ -313,7 +310,7 @@ fn fields(id: MemoryId, new: &NewEntry, now: DateTime<Utc>) -> Vec<(&'static str
 }
 
 /// The file of an entry that is stored once more.
-fn merged(old: &Known, new: &NewEntry, now: DateTime<Utc>) -> Result<String> {
+fn merged(old: &Known, new: &NewEntry, now: DateTime<Utc>) -> String {
     let record = &old.record;
     let mut edits = vec![("updated_at", Some(Value::Time(now)))];
     let importance = record.importance.unwrap_or(1).max(new.importance);
@@ -346,7 +343,7 @@ fn merged(old: &Known, new: &NewEntry, now: DateTime<Utc>) -> Result<String> {
         if is_same { Ok(text) } else { entry::with_body(&text, &new.content) }
     });
     // Front matter that was read and cannot be edited in place: a person's own form of YAML, which stays as it is.
-    Ok(edited.unwrap_or_else(|_| old.text.clone()))
+    edited.unwrap_or_else(|_| old.text.clone())
 }
 
 /// A path for a new entry where nothing stands.

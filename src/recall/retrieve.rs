@@ -205,7 +205,7 @@ impl Recall {
                     break;
                 }
                 let Some(text) = found.text(row)? else { continue };
-                let content = text.record.content(&text.text).to_owned();
+                let content = text.record.content(&text.whole).to_owned();
                 let first = text.record.body_line;
                 let lines = (first, first + content.lines().count().saturating_sub(1));
                 let mut memory = memory(text.id, text.path, text.record, content, lines);
@@ -221,7 +221,7 @@ impl Recall {
         if let Some(moment) = ask.as_of {
             let (mut catalog, history, contents) = past::catalog(&self.store, moment)?;
             let now = moment.min(self.store.now());
-            let filter = self.filter(ask, &history, now)?;
+            let filter = Self::filter(ask, &history, now)?;
             let past = Some(contents);
             return work(&mut Finder {
                 recall: self,
@@ -235,7 +235,7 @@ impl Recall {
         self.look_around(ask.scan)?;
         let mut catalog = lock(&self.catalog);
         let history = catalog.catch_up(&self.store)?;
-        let filter = self.filter(ask, &history, self.store.now())?;
+        let filter = Self::filter(ask, &history, self.store.now())?;
         work(&mut Finder {
             recall: self,
             catalog: &mut catalog,
@@ -246,7 +246,7 @@ impl Recall {
         })
     }
 
-    fn filter(&self, ask: &Ask, history: &History, now: DateTime<Utc>) -> Result<Filter> {
+    fn filter(ask: &Ask, history: &History, now: DateTime<Utc>) -> Result<Filter> {
         let memories = match &ask.path_prefix {
             Some(path) if !path.is_root() => {
                 let mut rows = HashSet::new();
@@ -299,7 +299,7 @@ struct Finder<'a> {
     history: History,
     filter: Filter,
     /// Versions and contents by the rows of their memories, where the past is asked about.
-    past: Option<HashMap<i64, (Version, Bytes)>>,
+    past: Option<past::Contents>,
     read: HashMap<i64, Option<Text>>,
 }
 
@@ -308,7 +308,7 @@ struct Finder<'a> {
 struct Text {
     id: MemoryId,
     path: MemoryPath,
-    text: String,
+    whole: String,
     record: Record,
 }
 
@@ -338,9 +338,9 @@ impl Finder<'_> {
                 continue;
             }
             let Some(text) = self.text(one.hit.memory)? else { continue };
-            let spans = text.record.passages(&text.text);
+            let spans = text.record.passages(&text.whole);
             let Some(span) = spans.get(one.hit.ordinal as usize) else { continue };
-            let content = text.text[span.start..span.end].to_owned();
+            let content = text.whole[span.start..span.end].to_owned();
             let mut memory = memory(text.id, text.path, text.record, content, (span.first, span.last));
             memory.score = one.score;
             memory.terms = Terms {
@@ -367,24 +367,24 @@ impl Finder<'_> {
         Ok(text)
     }
 
+    /// The newest version of a memory that lives, and what its file holds.
+    fn now(&self, row: i64) -> Result<Option<(Version, Bytes)>> {
+        let version = self.history.of_row(row)?.filter(|version| version.operation != Operation::Deleted);
+        let Some(version) = version else { return Ok(None) };
+        let Some(path) = &version.path else { return Ok(None) };
+        match self.recall.store.read(path)? {
+            Found::File(bytes) => Ok(Some((version, bytes))),
+            Found::Not(_) => Ok(None),
+        }
+    }
+
     fn open(&self, row: i64) -> Result<Option<Text>> {
-        let (version, bytes) = match &self.past {
-            Some(past) => match past.get(&row) {
-                Some((version, bytes)) => (version.clone(), Arc::clone(bytes)),
-                None => return Ok(None),
-            },
-            None => {
-                let Some(version) = self.history.of_row(row)? else { return Ok(None) };
-                let Some(path) = version.path.as_ref().filter(|_| version.operation != Operation::Deleted)
-                else {
-                    return Ok(None);
-                };
-                match self.recall.store.read(path)? {
-                    Found::File(bytes) => (version, bytes),
-                    Found::Not(_) => return Ok(None),
-                }
-            }
+        let found = if let Some(past) = &self.past {
+            past.get(&row).map(|(version, bytes)| (version.clone(), Arc::clone(bytes)))
+        } else {
+            self.now(row)?
         };
+        let Some((version, bytes)) = found else { return Ok(None) };
         let (Some(path), Ok(text)) = (&version.path, std::str::from_utf8(&bytes)) else { return Ok(None) };
         let categories = &self.recall.store.settings().entries.categories;
         let record = Record::read(text, path, Times::of(&version), categories);
@@ -392,7 +392,7 @@ impl Finder<'_> {
         if record.is_expired(now) {
             return Ok(None);
         }
-        Ok(Some(Text { id: version.memory_id, path: path.clone(), text: text.to_owned(), record }))
+        Ok(Some(Text { id: version.memory_id, path: path.clone(), whole: text.to_owned(), record }))
     }
 }
 

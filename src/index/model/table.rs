@@ -23,6 +23,7 @@ impl Table {
     /// versions `weights` (a factor for each token) and `mapping` (a row for each token).
     ///
     /// What is not int8 is brought to int8 with a scale for each row, which costs less than a thousandth of a cosine.
+    #[allow(clippy::needless_pass_by_value, reason = "the table goes with it")]
     pub(super) fn read(file: Cow<'static, [u8]>) -> Result<Self, IndexError> {
         let tensors = Tensors::of(&file)?;
         let embeddings =

@@ -138,7 +138,7 @@ mod tests {
             (0xfc00, f64::NEG_INFINITY),
         ];
         for (bits, number) in cases {
-            assert_eq!(half(bits), number, "{bits:#x}");
+            assert_eq!(half(bits).to_bits(), f64::to_bits(number), "{bits:#x}");
         }
         assert!(half(0x7e00).is_nan());
     }

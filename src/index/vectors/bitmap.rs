@@ -13,11 +13,6 @@ impl Bitmap {
         Self { words: vec![0; len.div_ceil(64)], len }
     }
 
-    /// The number of rows that could be in it.
-    pub(crate) fn len(&self) -> usize {
-        self.len
-    }
-
     /// 64 rows a word, the lowest row in the lowest bit. Bits beyond the last row are 0.
     pub(crate) fn words(&self) -> &[u64] {
         &self.words

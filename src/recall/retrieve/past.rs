@@ -13,13 +13,13 @@ use crate::store::{History, Store};
 use crate::text::Bytes;
 use crate::version::{Log, Operation, Version};
 
-/// What the memories were at a moment: a catalog of them, and their versions and contents by the rows of their memories.
+/// Versions and their contents, by the rows of their memories.
+pub(super) type Contents = HashMap<i64, (Version, Bytes)>;
+
+/// What the memories were at a moment: a catalog of them, and their versions and contents.
 ///
 /// Every version made since then and before is passed; what was redacted or went with retention is not found.
-pub(super) fn catalog(
-    store: &Store,
-    moment: DateTime<Utc>,
-) -> Result<(Catalog, History, HashMap<i64, (Version, Bytes)>)> {
+pub(super) fn catalog(store: &Store, moment: DateTime<Utc>) -> Result<(Catalog, History, Contents)> {
     let history = store.history()?;
     let log = Log { before: Some(moment), ..Log::default() };
     let mut seen = HashSet::new();
