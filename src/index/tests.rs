@@ -522,7 +522,9 @@ fn every_hit_has_its_cosine_from_the_index_as_from_a_tail() {
     let place = Place::new();
     let mut index = place.open();
     let mut tail = Tail::default();
-    docs.iter().for_each(|doc| tail.put(&index, doc.clone()));
+    for doc in &docs {
+        tail.put(&index, doc.clone());
+    }
     let sorted = |mut hits: Hits| {
         hits.hits.sort_by_key(|hit| hit.memory);
         hits.hits

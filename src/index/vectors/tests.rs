@@ -244,7 +244,9 @@ proptest! {
     #[test]
     fn the_likeliest_are_those_of_a_sort(rows in prop::collection::vec(prop::collection::vec(-1.0_f32..1.0, 70), 1..60), want in 1_usize..60) {
         let mut all = Vec::new();
-        rows.iter().for_each(|row| codes::encode(row, &mut all));
+        for row in &rows {
+            codes::encode(row, &mut all);
+        }
         let sign = |number: &f32| if *number > 0.0 { 1.0 } else { -1.0 };
         let product = |row: &Vec<f32>| -> f32 { row.iter().zip(&rows[0]).map(|(a, b)| sign(a) * b).sum() };
         let found = codes::likeliest(&all, &rows[0], (0..).take(rows.len()).collect(), want);

@@ -56,7 +56,6 @@ fn the_labelled_pairs() {
             let _ = bench.recall.delete(id, "next pair");
         }
     }
-    println!("{figures:#?}");
     assert_eq!(lost, [""; 0], "facts that were lost");
     let reached = |class: &str| {
         let (right, of) = figures[class];
@@ -64,7 +63,7 @@ fn the_labelled_pairs() {
     };
     assert_eq!(reached("same: one entry"), 100);
     assert_eq!(reached("update with a key: superseded"), 100);
-    assert!(reached("near: one entry") >= 40);
+    assert!(reached("near: one entry") >= 40, "{figures:#?}");
     assert!(reached("update: told as similar") >= 95);
     assert!(reached("paraphrase: told as similar") >= 60);
 }

@@ -11,23 +11,6 @@ fn the_labelled_questions() {
     let now = eval::clock(&set).unwrap();
     bench.clock.store(now.timestamp(), Ordering::Relaxed);
     let figures = eval::evaluate(bench.recall.store_handle(), &set).unwrap();
-    for one in &figures {
-        println!(
-            "{:?} {:16} n={:3} r@1 {:.3} r@5 {:.3} r@10 {:.3} mrr {:.3} ndcg {:.3} none {}/{} p50 {:.2} p99 {:.2}",
-            one.way,
-            one.kind.as_deref().unwrap_or("all"),
-            one.questions,
-            one.recall_at_1,
-            one.recall_at_5,
-            one.recall_at_10,
-            one.mrr,
-            one.ndcg,
-            one.rejected,
-            one.unanswerable,
-            one.p50_ms,
-            one.p99_ms,
-        );
-    }
     let all = |way| figures.iter().find(|one: &&Figures| one.way == way && one.kind.is_none()).unwrap();
     let hybrid = all(Way::Hybrid);
     assert!(hybrid.recall_at_10 >= 0.70, "{hybrid:?}");
