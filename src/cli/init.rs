@@ -105,6 +105,6 @@ mod tests {
         let in_force: Vec<_> =
             SETTINGS.lines().map(|line| line.strip_prefix("#: ").unwrap_or(line)).collect();
         assert_eq!(Settings::parse(&in_force.join("\n")).unwrap(), Settings::default());
-        assert_eq!(SETTINGS.lines().filter(|line| line.starts_with("#: ")).count(), 12);
+        assert_eq!(SETTINGS.lines().filter(|line| line.starts_with("#: ")).count(), 21);
     }
 }

@@ -300,7 +300,7 @@ fn sum<'m>(way: Way, kind: Option<String>, marks: impl Iterator<Item = &'m Mark>
     let marks: Vec<&Mark> = marks.collect();
     let answered: Vec<&&Mark> = marks.iter().filter(|mark| mark.has_answer).collect();
     let mean = |of: &dyn Fn(&Mark) -> f64| {
-        answered.iter().map(|mark| of(mark)).sum::<f64>() / answered.len().max(1) as f64
+        answered.iter().fold(0.0, |sum, mark| sum + of(mark)) / answered.len().max(1) as f64
     };
     let mut times: Vec<f64> = marks.iter().map(|mark| mark.ms).collect();
     times.sort_by(f64::total_cmp);

@@ -118,7 +118,8 @@ impl Recall {
             let known = read(snapshot, mark, &candidates, &new, &settings, now)?;
             decide(snapshot, &new, &known, &settings, now)
         })?;
-        self.count_stored(&stored)?;
+        // It is stored, whatever comes of the others.
+        let _ = self.count_stored(&stored);
         Ok(Stored { warned, ..stored })
     }
 

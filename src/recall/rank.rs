@@ -7,7 +7,7 @@
 use crate::index::{Hit, Hits};
 
 /// The share of words in a score; the rest is meaning. From .4 to .6 it makes no difference that can be told from chance.
-const WORDS: f32 = 0.5;
+pub(super) const WORDS: f32 = 0.5;
 /// A word that stands once in a passage of average length has about this part of the BM25 that it can have at most (k1 = 1.2:
 /// 1 / 2.2). An answer that has every word of the question once is as good by words as it need be.
 const ONCE: f32 = 1.0 / 2.2;
@@ -46,8 +46,8 @@ pub(super) fn effective(importance: u8, pinned: bool, updated: i64, now: i64, ha
     f32::from(importance) * (-days / half_life_days).exp2()
 }
 
-/// Scores the candidates, best first.
-pub(super) fn rank(hits: Hits, now: i64, half_life_days: f32) -> Vec<Scored> {
+/// Scores the candidates, best first; `words` is the share of words in that, 0 to 1, and the rest is meaning.
+pub(super) fn rank(hits: Hits, words: f32, now: i64, half_life_days: f32) -> Vec<Scored> {
     let Hits { hits, ideal } = hits;
     let good = ideal * ONCE;
     let mut scored: Vec<Scored> = hits
@@ -55,7 +55,7 @@ pub(super) fn rank(hits: Hits, now: i64, half_life_days: f32) -> Vec<Scored> {
         .map(|hit| {
             let lexical = if good > 0.0 { hit.lexical / good } else { 0.0 };
             let semantic = ((hit.semantic - UNRELATED) / (1.0 - UNRELATED)).max(0.0);
-            let relevance = WORDS * lexical + (1.0 - WORDS) * semantic;
+            let relevance = words * lexical + (1.0 - words) * semantic;
             let effective = effective(hit.importance, hit.pinned, hit.updated, now, half_life_days);
             let importance = 1.0 - IMPORTANCE + IMPORTANCE * (effective / MOST_IMPORTANT).min(1.0);
             Scored { score: 0.0, lexical, semantic, relevance, neighbours: 0.0, importance, hit }
@@ -111,7 +111,7 @@ mod tests {
     }
 
     fn order(hits: Vec<Hit>) -> Vec<i64> {
-        rank(Hits { hits, ideal: 10.0 }, 0, 30.0).iter().map(|one| one.hit.memory).collect()
+        rank(Hits { hits, ideal: 10.0 }, WORDS, 0, 30.0).iter().map(|one| one.hit.memory).collect()
     }
 
     #[test]
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn scores_are_absolute() {
-        let best = |hits: Vec<Hit>| rank(Hits { hits, ideal: 10.0 }, 0, 30.0)[0].score;
+        let best = |hits: Vec<Hit>| rank(Hits { hits, ideal: 10.0 }, WORDS, 0, 30.0)[0].score;
         assert!(best(vec![hit(1, 0.4, 0.05), hit(2, 0.2, 0.02)]) < 0.1, "a bad best hit scores low");
         assert!(best(vec![hit(1, 9.5, 0.95), hit(2, 0.2, 0.02)]) > 0.8);
         assert!(best(vec![hit(1, 0.0, 0.0)]) == 0.0);
@@ -146,7 +146,7 @@ mod tests {
     fn neighbours_lift_each_other() {
         let mut hits = vec![hit(1, 5.0, 0.5), hit(1, 5.0, 0.5), hit(2, 5.0, 0.5), hit(3, 0.0, 0.0)];
         hits[1].ordinal = 1;
-        let ranked = rank(Hits { hits, ideal: 10.0 }, 0, 30.0);
+        let ranked = rank(Hits { hits, ideal: 10.0 }, WORDS, 0, 30.0);
         assert_eq!(ranked.iter().map(|one| one.hit.memory).collect::<Vec<_>>(), [1, 1, 2, 3]);
     }
 }

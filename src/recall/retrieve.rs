@@ -323,7 +323,12 @@ impl Finder<'_> {
             semantic: ask.semantic,
         };
         let hits = self.catalog.search(&query)?;
-        Ok(rank::rank(hits, self.filter.now, self.recall.half_life_days()))
+        let words = match (ask.lexical, ask.semantic) {
+            (true, false) => 1.0,
+            (false, true) => 0.0,
+            _ => rank::WORDS,
+        };
+        Ok(rank::rank(hits, words, self.filter.now, self.recall.half_life_days()))
     }
 
     /// The passages of the best, an entry only once.

@@ -58,7 +58,6 @@ const FOREIGN: &[(&str, &[&str])] = &[
     ("tantivy", &["index"]),
     ("tokenizers", &["index"]),
     ("crc32fast", &["index"]),
-    ("notify", &["store"]),
     ("schemars", &["tool"]),
     ("serde_norway", &["entry"]),
     ("rmcp", &["mcp"]),

@@ -134,7 +134,7 @@ mod tests {
             (0x03ff, 1023.0 * 2_f64.powi(-24)),
             (0x0400, 2_f64.powi(-14)),
             (0x3555, 0.333_251_953_125),
-            (0x8000, 0.0),
+            (0x8000, -0.0),
             (0xfc00, f64::NEG_INFINITY),
         ];
         for (bits, number) in cases {
