@@ -1,5 +1,6 @@
 //! Memories by what they mean: entries, retrieval, duplicates, the ends of memories.
 
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Error, Result};
@@ -34,6 +35,8 @@ pub use retrieve::{Ask, Memory, Retrieved, Terms};
 pub struct Recall {
     store: Store,
     catalog: Arc<Mutex<Catalog>>,
+    /// How often the files were looked at, where they are to be watched.
+    looks: Option<Arc<AtomicU64>>,
 }
 
 impl std::fmt::Debug for Recall {
@@ -46,7 +49,14 @@ impl Recall {
     /// Makes what retrieves from a store. Nothing is read until something is asked.
     #[must_use]
     pub fn new(store: Store) -> Self {
-        Self { store, catalog: Arc::default() }
+        Self { store, catalog: Arc::default(), looks: None }
+    }
+
+    /// The same for a process that lives long: from the second question on it watches the files (see [`Store::watch`]) in place
+    /// of looking at all of them each time.
+    #[must_use]
+    pub fn watching(self) -> Self {
+        Self { looks: Some(Arc::default()), ..self }
     }
 
     /// When memories were last retrieved, as far as that is written down.

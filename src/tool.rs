@@ -92,6 +92,13 @@ impl Dispatcher {
         }
     }
 
+    /// The same for a process that lives long: it watches the files (see [`Recall::watching`]).
+    #[cfg(feature = "search")]
+    #[must_use]
+    pub fn watching(self) -> Self {
+        Self { recall: self.recall.watching(), ..self }
+    }
+
     /// The same, with the one-file tool's file at `/memories/{name}.txt`; without this it is `agent.txt`.
     ///
     /// # Errors

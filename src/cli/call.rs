@@ -46,6 +46,9 @@ pub(super) fn run(
     let _ = agent;
     let done = match json {
         Some(json) => one(&dispatcher, &store, json),
+        #[cfg(feature = "search")]
+        None => stream(&dispatcher.watching(), &store),
+        #[cfg(not(feature = "search"))]
         None => stream(&dispatcher, &store),
     };
     // What was answered is safe in the journal already: a sync that fails now costs the next open a recovery, no more.

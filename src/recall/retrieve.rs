@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::rank::{self, Scored};
 use super::record::{Record, Times};
@@ -275,6 +276,10 @@ impl Recall {
     pub(super) fn look_around(&self, scan: bool) -> Result<()> {
         if !scan {
             return Ok(());
+        }
+        if self.looks.as_ref().is_some_and(|looks| looks.fetch_add(1, Ordering::Relaxed) == 1) {
+            // Where it cannot be watched, it is looked at each time.
+            let _ = self.store.watch();
         }
         match self.store.notice() {
             Ok(_) | Err(Error::Write { .. } | Error::Busy { .. }) => Ok(()),

@@ -51,6 +51,20 @@ fn what_anybody_writes_is_found_by_the_next_question() {
 }
 
 #[test]
+fn an_edit_is_found_by_the_next_question_of_who_watches() {
+    let bench = Bench::new();
+    bench.store("The deploy window is Tuesday morning.");
+    let watching = bench.recall.clone().watching();
+    let path = bench.dir.path().join("memories/notes.md");
+    let ask = Ask { query: "which colour is the lamp".into(), ..Ask::default() };
+    for colour in ["red", "green", "blue", "amber", "violet", "ochre"] {
+        std::fs::write(&path, format!("The colour of the lamp is {colour}.\n")).unwrap();
+        let found = watching.retrieve(&ask).unwrap().memories;
+        assert!(found.iter().any(|memory| memory.content.contains(colour)), "{colour}: {found:?}");
+    }
+}
+
+#[test]
 fn a_file_that_is_moved_to_another_folder_has_changed_its_category() {
     let bench = Bench::new();
     let stored = bench.store("The user likes green tea.");
