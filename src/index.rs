@@ -21,6 +21,7 @@ mod write;
 
 pub(crate) use accessed::Accessed;
 use manifest::Manifest;
+pub(crate) use manifest::Mark;
 pub(crate) use model::Model;
 pub(crate) use tail::Tail;
 use view::View;
@@ -187,7 +188,12 @@ impl Index {
 
     /// The newest version of the journal that is in it; 0 for an empty one.
     pub(crate) fn mark(&self) -> i64 {
-        self.view.as_ref().map_or(0, |view| view.manifest.mark)
+        self.seal().version
+    }
+
+    /// How far it goes, and in which journal.
+    pub(crate) fn seal(&self) -> Mark {
+        self.view.as_ref().map_or_else(Mark::default, |view| view.manifest.mark)
     }
 
     /// As if there were nothing on the disk: the next thing to do is [`Index::rebuild`].
@@ -221,16 +227,17 @@ impl Index {
     /// [`Index::mark`].
     pub(crate) fn update(
         &mut self,
-        mark: i64,
+        mark: impl Into<Mark>,
         docs: &mut dyn Iterator<Item = Doc>,
     ) -> Result<Written, IndexError> {
+        let mark = mark.into();
         let Some(_lock) = place::lock(&self.dir)? else { return Ok(Written::Busy) };
         let known = self.mark();
         self.refresh()?;
         if self.mark() < known {
             return Ok(Written::Lost);
         }
-        if self.view.is_some() && self.mark() >= mark {
+        if self.view.is_some() && self.mark() >= mark.version {
             return Ok(Written::Done);
         }
         write::write(&self.dir, &self.model, self.view.as_ref(), mark, docs)?;
@@ -249,9 +256,10 @@ impl Index {
     /// Makes the index anew from all memories, up to `mark`. Until it is complete, everybody reads the one that is there.
     pub(crate) fn rebuild(
         &mut self,
-        mark: i64,
+        mark: impl Into<Mark>,
         docs: &mut dyn Iterator<Item = Doc>,
     ) -> Result<Written, IndexError> {
+        let mark = mark.into();
         let Some(_lock) = place::lock(&self.dir)? else { return Ok(Written::Busy) };
         write::write(&self.dir, &self.model, None, mark, docs)?;
         self.refresh()?;

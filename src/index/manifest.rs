@@ -4,7 +4,22 @@
 use serde::{Deserialize, Serialize};
 
 /// Another format is not read: the index is made anew.
-pub(super) const FORMAT: u32 = 1;
+pub(super) const FORMAT: u32 = 2;
+
+/// How far an index goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct Mark {
+    /// The newest version of the journal that is in it.
+    pub(crate) version: i64,
+    /// A part of the journal's chain there, by which it is told from another journal.
+    pub(crate) chain: u64,
+}
+
+impl From<i64> for Mark {
+    fn from(version: i64) -> Self {
+        Self { version, chain: 0 }
+    }
+}
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Manifest {
@@ -15,8 +30,8 @@ pub(super) struct Manifest {
     pub(super) serial: u64,
     /// The start of the machine after which it was written: nothing is synced, so that after another one all files are checked.
     pub(super) boot: String,
-    /// The newest version of the journal that is in it.
-    pub(super) mark: i64,
+    /// How far it goes.
+    pub(super) mark: Mark,
     /// So many rows count, living or not.
     pub(super) rows: usize,
     /// CRC-32 of their records.
@@ -38,7 +53,7 @@ impl Manifest {
             model: model.to_owned(),
             serial: 0,
             boot: String::new(),
-            mark: 0,
+            mark: Mark::default(),
             rows: 0,
             rows_crc: 0,
             dead: 0,

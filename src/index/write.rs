@@ -12,7 +12,7 @@ use tantivy::{IndexWriter, TantivyDocument};
 
 use super::lexical::gone::Gone;
 use super::lexical::{self, Fields, Lexical, folded_tag};
-use super::manifest::Manifest;
+use super::manifest::{Manifest, Mark};
 use super::rows::{RECORD, Row, RowWriter};
 use super::vectors::{Bitmap, VectorWriter};
 use super::view::{ROWS, View};
@@ -33,7 +33,7 @@ pub(super) fn write(
     dir: &Path,
     model: &Model,
     base: Option<&View>,
-    mark: i64,
+    mark: Mark,
     docs: &mut dyn Iterator<Item = Doc>,
 ) -> Result<(), IndexError> {
     let generation = match base {
@@ -160,7 +160,7 @@ impl<'a> Batch<'a> {
         Ok(number)
     }
 
-    fn commit(mut self, mark: i64) -> Result<(), IndexError> {
+    fn commit(mut self, mark: Mark) -> Result<(), IndexError> {
         let mut manifest = self.manifest;
         manifest.mark = mark;
         manifest.serial += 1;

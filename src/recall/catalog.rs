@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use super::record;
 use crate::error::{Error, Result};
-use crate::index::{Doc, Hits, Index, IndexError, Model, Query, Tail, Written};
+use crate::index::{Doc, Hits, Index, IndexError, Mark, Model, Query, Tail, Written};
 use crate::journal::Reach;
 use crate::store::{History, Store};
 
 /// So many changed memories are kept in memory before the index is caught up.
-const LONG: usize = 256;
+const LONG: usize = if cfg!(test) { 16 } else { 256 };
 /// So many memories, or bytes of them, go to the index at once.
 const MOST_DOCS: usize = 50_000;
 const MOST_BYTES: usize = 64 << 20;
@@ -29,8 +29,8 @@ struct Open {
     /// The mark of the index.
     base: i64,
     tail: Tail,
-    /// The newest version that is in index or tail.
-    mark: i64,
+    /// The newest version that is in index or tail, and the journal's chain there.
+    mark: Mark,
     place: Place,
     /// Whether what is on the disk is to be replaced as a whole.
     is_anew: bool,
@@ -81,7 +81,16 @@ impl Catalog {
         for doc in docs {
             tail.put(&index, doc);
         }
-        Ok(Self { open: Some(Open { index, base: 0, tail, mark: 0, place: Place::Memory, is_anew: false }) })
+        Ok(Self {
+            open: Some(Open {
+                index,
+                base: 0,
+                tail,
+                mark: Mark::default(),
+                place: Place::Memory,
+                is_anew: false,
+            }),
+        })
     }
 
     /// What was caught up with last finds candidates.
@@ -92,7 +101,7 @@ impl Catalog {
 
     /// The newest version that it knows.
     pub(super) fn mark(&self) -> i64 {
-        self.open.as_ref().map_or(0, |open| open.mark)
+        self.open.as_ref().map_or(0, |open| open.mark.version)
     }
 
     /// Calls `each` with what meets a filter, in no order.
@@ -117,7 +126,7 @@ impl Open {
         let index = Index::open(&store.index_dir(), model(store)?).map_err(|error| unusable(&error))?;
         Ok(Self {
             base: index.mark(),
-            mark: index.mark(),
+            mark: index.seal(),
             index,
             tail: Tail::default(),
             place: Place::Disk,
@@ -129,12 +138,12 @@ impl Open {
     fn clear(&mut self) {
         self.index.clear();
         self.tail = Tail::default();
-        (self.base, self.mark) = (0, 0);
+        (self.base, self.mark) = (0, Mark::default());
         self.is_anew = true;
     }
 
     /// Keeps what has changed in memory.
-    fn keep(&mut self, docs: Vec<Doc>, mark: i64) {
+    fn keep(&mut self, docs: Vec<Doc>, mark: Mark) {
         for doc in docs {
             self.tail.put(&self.index, doc);
         }
@@ -153,13 +162,17 @@ impl Reader<'_> {
     fn read(&self, open: &mut Open) -> Result<ControlFlow<()>> {
         let categories = &self.store.settings().entries.categories;
         loop {
+            // A journal may have been put in the place of another, whose rows are other versions.
+            if open.mark.version > 0 && self.chain_at(open.mark.version)? != Some(open.mark.chain) {
+                return Ok(ControlFlow::Break(()));
+            }
             let newest = self.history.mark()?;
-            if newest == open.mark {
+            if newest == open.mark.version {
                 return Ok(ControlFlow::Continue(()));
             }
-            let (mut docs, mut bytes, mut last) = (Vec::new(), 0, open.mark);
+            let (mut docs, mut bytes, mut last) = (Vec::new(), 0, open.mark.version);
             let mut is_all = true;
-            let reach = self.history.heads_since(open.mark, &mut |version, content| {
+            let reach = self.history.heads_since(open.mark.version, &mut |version, content| {
                 if docs.len() >= MOST_DOCS || bytes >= MOST_BYTES {
                     is_all = false;
                     return Ok(ControlFlow::Break(()));
@@ -171,20 +184,30 @@ impl Reader<'_> {
             })?;
             match reach {
                 Reach::Gap => return Ok(ControlFlow::Break(())),
-                Reach::Whole => self.take(open, docs, if is_all { newest } else { last }),
+                Reach::Whole => {
+                    let version = if is_all { newest } else { last };
+                    let chain = self.chain_at(version)?.unwrap_or_default();
+                    self.take(open, docs, Mark { version, chain });
+                }
             }
         }
     }
 
+    /// A part of the chain at a version; `None` where that is gone.
+    fn chain_at(&self, version: i64) -> Result<Option<u64>> {
+        let chain = self.history.chain_at(version)?;
+        Ok(chain.map(|hash| u64::from_be_bytes(std::array::from_fn(|at| hash.0[at]))))
+    }
+
     /// Takes changed memories in, into the index where they are many.
-    fn take(&self, open: &mut Open, docs: Vec<Doc>, mark: i64) {
+    fn take(&self, open: &mut Open, docs: Vec<Doc>, mark: Mark) {
         if docs.len() + open.tail.len() <= LONG || open.place == Place::Memory {
             return open.keep(docs, mark);
         }
         // Another process may have brought it further.
         if !open.is_anew && open.index.refresh().is_ok() && open.index.mark() > open.base {
             open.tail = Tail::default();
-            (open.base, open.mark) = (open.index.mark(), open.index.mark());
+            (open.base, open.mark) = (open.index.mark(), open.index.seal());
             return;
         }
         // What comes later counts.
@@ -197,7 +220,7 @@ impl Reader<'_> {
         match written {
             Ok(Written::Done) if open.index.wants_rebuild() => open.clear(),
             Ok(Written::Done) => {
-                (open.base, open.mark) = (open.index.mark(), open.index.mark());
+                (open.base, open.mark) = (open.index.mark(), open.index.seal());
                 open.is_anew = false;
             }
             // While somebody else does it all is kept in memory.

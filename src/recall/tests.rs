@@ -9,6 +9,7 @@ use super::*;
 use crate::store::{Edit, Found, Settings};
 use crate::version::{Log, Operation};
 
+mod index;
 mod lifecycle;
 mod pairs;
 mod set;

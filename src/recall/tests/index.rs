@@ -1,0 +1,122 @@
+//! The index behind retrieval: it may lag, be damaged, or be of another journal, and no answer is wrong.
+
+use std::fs;
+use std::path::PathBuf;
+
+use super::*;
+
+const SUBJECTS: [&str; 40] = [
+    "anchor", "basket", "candle", "dragon", "engine", "feather", "garden", "hammer", "island", "jacket",
+    "kettle", "ladder", "magnet", "needle", "orange", "pencil", "quarry", "ribbon", "saddle", "temple",
+    "umbrella", "violin", "window", "yogurt", "zipper", "acorn", "bridge", "castle", "desert", "elbow",
+    "forest", "guitar", "helmet", "insect", "jungle", "kitten", "lantern", "mirror", "napkin", "oyster",
+];
+
+/// Stores a fact for each subject, more than are kept beside the index.
+fn filled() -> Bench {
+    let bench = Bench::new();
+    for (n, subject) in SUBJECTS.iter().enumerate() {
+        bench.store(&format!("The {subject} is kept in drawer {n}."));
+    }
+    assert_all_found(&bench.recall);
+    assert!(index_of(&bench).join("current").exists(), "there is an index");
+    bench
+}
+
+fn index_of(bench: &Bench) -> PathBuf {
+    bench.dir.path().join(".memdir/index")
+}
+
+fn assert_all_found(recall: &Recall) {
+    for (n, subject) in SUBJECTS.iter().enumerate() {
+        let ask = Ask { query: format!("where is the {subject}"), limit: 1, ..Ask::default() };
+        let found = recall.retrieve(&ask).unwrap().memories;
+        assert_eq!(found[0].content, format!("The {subject} is kept in drawer {n}."));
+    }
+}
+
+/// All files of the index.
+fn files(at: &std::path::Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(at).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { files(&path, found) } else { found.push(path) }
+    }
+}
+
+#[test]
+fn damage_costs_a_moment_and_no_answer() {
+    let bench = filled();
+    let index = index_of(&bench);
+    let listed = || {
+        let mut all = Vec::new();
+        files(&index, &mut all);
+        all.retain(|file| file.file_name().unwrap() != "lock");
+        all.sort();
+        all
+    };
+    let count = listed().len();
+    assert!(count > 5);
+    for n in 0..count {
+        for damage in 0..4 {
+            // It is made anew meanwhile, under other names.
+            let all = listed();
+            let Some(file) = all.get(n) else { continue };
+            let bytes = fs::read(file).unwrap();
+            match damage {
+                0 => fs::write(file, "").unwrap(),
+                1 => fs::write(file, &bytes[..bytes.len() / 2]).unwrap(),
+                2 => fs::write(file, [&bytes[..], b"more"].concat()).unwrap(),
+                _ => fs::remove_file(file).unwrap(),
+            }
+            assert_all_found(&bench.other());
+        }
+    }
+    fs::remove_dir_all(&index).unwrap();
+    assert_all_found(&bench.recall);
+    // What it was still has it open, and had no reason to make another.
+    assert!(!index.exists());
+    fs::write(&index, "no directory").unwrap();
+    assert_all_found(&bench.other());
+}
+
+#[test]
+fn an_index_of_another_journal_is_not_believed() {
+    let bench = filled();
+    // As the README has it for a damaged journal: the files are adopted by a new one.
+    for name in ["journal.db", "journal.db-wal", "journal.db-shm"] {
+        let _ = fs::remove_file(bench.dir.path().join(".memdir").join(name));
+    }
+    let other = bench.other();
+    // The new journal has as many versions as the old one, and more.
+    for n in 0..3 {
+        other.store(entry(&format!("The cactus number {n} needs water."))).unwrap();
+    }
+    assert_all_found(&other);
+    assert_all_found(&bench.other());
+    assert_eq!(live(&bench.other()), SUBJECTS.len() + 3);
+}
+
+#[test]
+fn what_is_redacted_is_in_no_byte_of_the_index() {
+    let bench = filled();
+    let stored = bench.store("The passphrase of the vault is wombatcanary.");
+    assert_eq!(bench.found("passphrase of the vault")[0], "The passphrase of the vault is wombatcanary.");
+    let store = bench.recall.store_handle();
+    bench.recall.delete(stored.memory_id, "leaked").unwrap();
+    let mut versions = Vec::new();
+    let log = Log { memory: Some(stored.memory_id), ..Log::default() };
+    let each = &mut |version: crate::version::Version| {
+        // The deletion, too: its path has the words in it.
+        versions.push(version.id);
+        Ok(std::ops::ControlFlow::Continue(()))
+    };
+    store.history().unwrap().versions(&log, each).unwrap();
+    store.redact(&versions).unwrap();
+    let mut all = Vec::new();
+    files(bench.dir.path(), &mut all);
+    let holds = |file: &PathBuf| {
+        fs::read(file).is_ok_and(|bytes| bytes.windows(12).any(|window| window == b"wombatcanary"))
+    };
+    assert_eq!(all.into_iter().find(holds), None);
+    assert_all_found(&bench.recall);
+}
