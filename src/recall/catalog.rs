@@ -236,10 +236,12 @@ impl Reader<'_> {
 /// The model of the settings, or the one in the program.
 fn model(store: &Store) -> Result<Arc<Model>> {
     let model = match &store.settings().search.model {
-        None => Model::builtin(),
-        Some(model) => Model::load(model.as_std_path()),
+        None => Model::builtin().map_err(|error| unusable(&error)),
+        Some(name) => Model::load(&store.path_beside(name)).map_err(|error| Error::Settings {
+            problem: format!("`[search] model = \"{name}\"` cannot be used: {error}"),
+        }),
     };
-    model.map(Arc::new).map_err(|error| unusable(&error))
+    model.map(Arc::new)
 }
 
 fn unusable(error: &IndexError) -> Error {

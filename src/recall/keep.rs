@@ -10,6 +10,7 @@ use super::record::{CATEGORIES, Record, Times, fold, is_category, is_out_of_sigh
 use super::{DateTime, Error, MemoryId, MemoryPath, Recall, Result, Utc};
 use crate::entry::{self, Value};
 use crate::index::{Filter, Query};
+use crate::journal::Reach;
 use crate::store::{Edit, Found, Look, OnSimilar, Recent, RecentState, Settings, Snapshot, Warned};
 use crate::version::Operation;
 
@@ -137,6 +138,7 @@ impl Recall {
         let reason = reason.to_owned();
         self.store.change(move |snapshot| {
             let mut at = Some(path.clone());
+            // With a gap nothing is told, and what is at the path decides.
             let _ = snapshot.heads_since(mark, &mut |recent| {
                 if recent.memory == id {
                     at = (recent.state != RecentState::Gone).then(|| recent.path.clone());
@@ -208,12 +210,16 @@ fn read(
         let cosine = paths.entry(candidate.path.clone()).or_default();
         *cosine = cosine.max(candidate.cosine);
     }
-    let _ = snapshot.heads_since(mark, &mut |recent: Recent<'_>| {
+    let mut note = |recent: Recent<'_>| {
         if matches!(recent.state, RecentState::Text(_)) && !is_out_of_sight(recent.path) {
             paths.entry(recent.path.clone()).or_default();
         }
         Ok(())
-    })?;
+    };
+    if snapshot.heads_since(mark, &mut note)? == Reach::Gap {
+        // It cannot be told what is new, so all is.
+        let _ = snapshot.heads_since(0, &mut note)?;
+    }
     let mut known = Vec::new();
     for (path, cosine) in paths {
         let Found::File(bytes) = snapshot.read(&path)? else { continue };

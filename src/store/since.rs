@@ -5,6 +5,7 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
+use camino::Utf8Path;
 use chrono::{DateTime, Utc};
 
 use super::publish::{Pending, Whose};
@@ -22,6 +23,11 @@ impl Store {
     #[must_use]
     pub fn now(&self) -> DateTime<Utc> {
         (self.inner.core.clock)()
+    }
+
+    /// What a setting names: relative to the base directory.
+    pub(crate) fn path_beside(&self, path: &Utf8Path) -> PathBuf {
+        self.inner.core.base.path().join(path)
     }
 
     /// Where what is derived from the memories is kept: it may be missing, or go at any moment.

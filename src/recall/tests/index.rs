@@ -120,3 +120,16 @@ fn what_is_redacted_is_in_no_byte_of_the_index() {
     assert_eq!(all.into_iter().find(holds), None);
     assert_all_found(&bench.recall);
 }
+
+#[test]
+fn another_model_is_a_setting_and_a_wrong_one_is_named() {
+    let model = concat!(env!("CARGO_MANIFEST_DIR"), "/models/static-256");
+    let bench = Bench::with(&format!("[search]\nmodel = \"{model}\"\n"));
+    bench.store("The user likes green tea.");
+    assert_eq!(bench.found("green tea"), ["The user likes green tea."]);
+    let wrong = Bench::with("[search]\nmodel = \"missing\"\n");
+    let error =
+        wrong.recall.retrieve(&Ask { query: "tea".into(), ..Ask::default() }).unwrap_err().to_string();
+    assert!(error.starts_with("memdir.toml: `[search] model = \"missing\"` cannot be used: "), "{error}");
+    assert!(!error.contains(wrong.dir.path().to_str().unwrap()), "{error}");
+}
