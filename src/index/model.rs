@@ -140,7 +140,7 @@ fn head(text: &str) -> &str {
 
 fn read(dir: &Path, name: &str) -> Result<Vec<u8>, IndexError> {
     let path = dir.join(name);
-    let not = |why: &dyn std::fmt::Display| fault(format!("`{}` cannot be read: {why}", path.display()));
+    let not = |why: &dyn std::fmt::Display| fault(format!("`{name}` cannot be read: {why}"));
     let found = fs::metadata(&path).map_err(|why| not(&why))?;
     if !found.is_file() || found.len() > LARGEST_FILE {
         return Err(not(&"it is no file, or too large"));
