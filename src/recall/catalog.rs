@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::record;
 use crate::error::{Error, Result};
-use crate::index::{Doc, Hits, Index, IndexError, Mark, Model, Query, Tail, Written};
+use crate::index::{Doc, Filter, Hits, Index, IndexError, Mark, Model, Query, Seen, Tail, Written};
 use crate::journal::Reach;
 use crate::store::{History, Store};
 
@@ -93,31 +93,39 @@ impl Catalog {
         })
     }
 
-    /// What was caught up with last finds candidates.
-    pub(super) fn search(&mut self, query: &Query<'_>) -> Result<Hits> {
-        let Some(open) = &self.open else { return Ok(Hits::default()) };
-        open.index.search(&open.tail, query).map_err(|error| self.give_up(&error))
+    /// Finds candidates in what was caught up with, `history` being what that returned.
+    pub(super) fn search(&mut self, store: &Store, history: &History, query: &Query<'_>) -> Result<Hits> {
+        self.ask(store, history, |open| open.index.search(&open.tail, query))
+    }
+
+    /// What meets a filter, in no order.
+    pub(super) fn all(&mut self, store: &Store, history: &History, filter: &Filter) -> Result<Vec<Seen>> {
+        self.ask(store, history, |open| {
+            let mut all = Vec::new();
+            open.index.each(&open.tail, filter, &mut |seen| all.push(seen))?;
+            Ok(all)
+        })
+    }
+
+    /// Asks; an index that cannot be read is made anew.
+    fn ask<T: Default>(
+        &mut self,
+        store: &Store,
+        history: &History,
+        ask: impl Fn(&Open) -> Result<T, IndexError>,
+    ) -> Result<T> {
+        let Some(open) = &mut self.open else { return Ok(T::default()) };
+        if let Ok(answer) = ask(open) {
+            return Ok(answer);
+        }
+        open.clear();
+        let _ = Reader { store, history }.read(open)?;
+        ask(open).map_err(|error| Error::read("search the index", std::io::Error::other(error.to_string())))
     }
 
     /// The newest version that it knows.
     pub(super) fn mark(&self) -> i64 {
         self.open.as_ref().map_or(0, |open| open.mark.version)
-    }
-
-    /// Calls `each` with what meets a filter, in no order.
-    pub(super) fn each(
-        &mut self,
-        filter: &crate::index::Filter,
-        each: &mut dyn FnMut(crate::index::Seen),
-    ) -> Result<()> {
-        let Some(open) = &self.open else { return Ok(()) };
-        open.index.each(&open.tail, filter, each).map_err(|error| self.give_up(&error))
-    }
-
-    /// An index that cannot be read is forgotten: the next question builds it anew.
-    fn give_up(&mut self, error: &IndexError) -> Error {
-        self.open = None;
-        Error::read("search the index", std::io::Error::other(error.to_string()))
     }
 }
 

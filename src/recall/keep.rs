@@ -165,16 +165,19 @@ impl Recall {
         let base = Filter { entries_only: true, min_importance: 1, now, ..Filter::default() };
         let category = vec![new.category.clone()];
         let same = Filter { fold: Some(fold(&new.content)), categories: category.clone(), ..base.clone() };
-        catalog.each(&same, &mut |seen| _ = rows.insert(seen.memory, 1.0))?;
+        let store = &self.store;
+        rows.extend(catalog.all(store, &history, &same)?.into_iter().map(|seen| (seen.memory, 1.0)));
         if let Some(key) = &new.key {
             let keyed = Filter { key: Some(key.clone()), categories: category.clone(), ..base.clone() };
-            catalog.each(&keyed, &mut |seen| _ = rows.entry(seen.memory).or_default())?;
+            for seen in catalog.all(store, &history, &keyed)? {
+                rows.entry(seen.memory).or_default();
+            }
         }
         let text = new.content.as_str();
         for filter in [Filter { categories: category, ..base.clone() }, base] {
             let query =
                 Query { text, filter: &filter, candidates: CANDIDATES, lexical: true, semantic: true };
-            for hit in catalog.search(&query)?.hits {
+            for hit in catalog.search(store, &history, &query)?.hits {
                 let cosine = rows.entry(hit.memory).or_default();
                 *cosine = cosine.max(hit.semantic);
             }

@@ -65,9 +65,8 @@ impl Recall {
         let half_life = self.half_life_days();
         let mut catalog = lock(&self.catalog);
         let history = catalog.catch_up(&self.store)?;
-        let mut all: Vec<Seen> = Vec::new();
         let everything = Filter { now: i64::MIN, ..all_entries(now) };
-        catalog.each(&everything, &mut |seen| all.push(seen))?;
+        let all = catalog.all(&self.store, &history, &everything)?;
         let at = now.timestamp();
         let (expired, mut left): (Vec<Seen>, Vec<Seen>) =
             all.into_iter().partition(|seen| seen.expires.is_some_and(|end| end <= at));
@@ -157,10 +156,8 @@ impl Recall {
         }
         let entries = {
             let mut catalog = lock(&self.catalog);
-            catalog.catch_up(&self.store)?;
-            let mut entries: u64 = 0;
-            catalog.each(&all_entries(self.store.now()), &mut |_| entries += 1)?;
-            entries
+            let history = catalog.catch_up(&self.store)?;
+            catalog.all(&self.store, &history, &all_entries(self.store.now()))?.len() as u64
         };
         if entries > self.store.settings().entries.max { self.prune(false).map(drop) } else { Ok(()) }
     }

@@ -195,10 +195,9 @@ impl Recall {
     fn ordered(&self, ask: &Ask, order: impl Fn(&Seen, i64) -> Option<(f32, i64)>) -> Result<Retrieved> {
         self.found(ask, |found| {
             let now = found.filter.now;
-            let mut seen = Vec::new();
-            found
-                .catalog
-                .each(&found.filter, &mut |one| seen.extend(order(&one, now).map(|by| (by, one.memory))))?;
+            let all = found.catalog.all(&found.recall.store, &found.history, &found.filter)?;
+            let placed = all.iter().filter_map(|one| order(one, now).map(|by| (by, one.memory)));
+            let mut seen: Vec<_> = placed.collect();
             seen.sort_by(|((a, at), x), ((b, bt), y)| b.total_cmp(a).then(bt.cmp(at)).then(y.cmp(x)));
             let mut memories = Vec::new();
             for ((score, _), row) in seen {
@@ -327,7 +326,7 @@ impl Finder<'_> {
             lexical: ask.lexical,
             semantic: ask.semantic,
         };
-        let hits = self.catalog.search(&query)?;
+        let hits = self.catalog.search(&self.recall.store, &self.history, &query)?;
         let words = match (ask.lexical, ask.semantic) {
             (true, false) => 1.0,
             (false, true) => 0.0,
