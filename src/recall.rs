@@ -35,8 +35,9 @@ pub use retrieve::{Ask, Memory, Retrieved, Terms};
 pub struct Recall {
     store: Store,
     catalog: Arc<Mutex<Catalog>>,
-    /// How often the files were looked at, where they are to be watched.
-    looks: Option<Arc<AtomicU64>>,
+    /// How often the files were looked at.
+    looks: Arc<AtomicU64>,
+    is_watching: bool,
 }
 
 impl std::fmt::Debug for Recall {
@@ -49,14 +50,14 @@ impl Recall {
     /// Makes what retrieves from a store. Nothing is read until something is asked.
     #[must_use]
     pub fn new(store: Store) -> Self {
-        Self { store, catalog: Arc::default(), looks: None }
+        Self { store, catalog: Arc::default(), looks: Arc::default(), is_watching: false }
     }
 
     /// The same for a process that lives long: from the second question on it watches the files (see [`Store::watch`]) in place
     /// of looking at all of them each time.
     #[must_use]
     pub fn watching(self) -> Self {
-        Self { looks: Some(Arc::default()), ..self }
+        Self { is_watching: true, ..self }
     }
 
     /// When memories were last retrieved, as far as that is written down.

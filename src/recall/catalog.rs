@@ -212,10 +212,15 @@ impl Reader<'_> {
         if docs.len() + open.tail.len() <= LONG || open.place == Place::Memory {
             return open.keep(docs, mark);
         }
-        // Another process may have brought it further.
-        if !open.is_anew && open.index.refresh().is_ok() && open.index.mark() > open.base {
-            open.tail = Tail::default();
-            (open.base, open.mark) = (open.index.mark(), open.index.seal());
+        if !open.is_anew && open.index.refresh().is_ok() && open.index.mark() != open.base {
+            if open.index.mark() > open.base {
+                // Another process has brought it further.
+                open.tail = Tail::default();
+                (open.base, open.mark) = (open.index.mark(), open.index.seal());
+            } else {
+                // It was removed or damaged: what was in it is read again.
+                open.clear();
+            }
             return;
         }
         // What comes later counts.
@@ -233,7 +238,8 @@ impl Reader<'_> {
             }
             // While somebody else does it all is kept in memory.
             Ok(Written::Busy) => open.keep(docs, mark),
-            Ok(Written::Lost) | Err(_) => {
+            Ok(Written::Lost) => open.clear(),
+            Err(_) => {
                 open.place = Place::Lost;
                 open.keep(docs, mark);
             }

@@ -203,7 +203,10 @@ fn fill(store: &Store, set: &[Line]) -> Result<HashMap<String, MemoryPath>> {
         {
             files.remove(&before);
         }
-        paths.insert(document.doc.clone(), path.clone());
+        if paths.insert(document.doc.clone(), path.clone()).is_some() {
+            let rule = "must be different from document to document".to_owned();
+            return Err(Error::Field { field: "doc", value: document.doc.clone(), rule });
+        }
         files.insert(path, text);
     }
     for question in questions(set) {

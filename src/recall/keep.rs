@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use super::alike::Saying;
 use super::record::{CATEGORIES, Record, Times, fold, is_category, is_out_of_sight};
 use super::{DateTime, Error, MemoryId, MemoryPath, Recall, Result, Utc};
-use crate::entry::{self, Value};
+use crate::entry::{self, Broken, Value};
 use crate::index::{Filter, Query};
 use crate::journal::Reach;
 use crate::store::{Edit, Found, Look, OnSimilar, Recent, RecentState, Settings, Snapshot, Warned};
@@ -73,6 +73,8 @@ pub struct Similar {
 const MOST_SIMILAR: usize = 3;
 /// Less alike than this is not worth telling: of the real updates in the labelled pairs all are above it.
 const LEAST_SIMILAR: f32 = 0.5;
+/// So many entries of a category may begin with the same words.
+const MOST_ALIKE_NAMES: u32 = 100_000;
 /// So many are looked at closely.
 const CANDIDATES: usize = 24;
 
@@ -112,6 +114,7 @@ impl Recall {
     pub fn store(&self, new: NewEntry) -> Result<Stored> {
         let store = &self.store;
         let new = field::checked(new, store.settings(), store.now())?;
+        self.look_before_storing()?;
         let (mark, candidates) = self.candidates(&new)?;
         let settings = store.settings().clone();
         let now = store.now();
@@ -130,6 +133,7 @@ impl Recall {
     /// [`Error::NoMemory`]; [`Error::PlainFile`]: deleting one stale paragraph must not delete a file; else as
     /// [`Store::change`](crate::Store::change).
     pub fn delete(&self, id: MemoryId, reason: &str) -> Result<MemoryPath> {
+        self.look_around(true)?;
         let history = self.store.history()?;
         let (mark, version) = (history.mark()?, history.memory(id)?);
         let version = version.filter(|version| version.operation != Operation::Deleted);
@@ -266,6 +270,9 @@ fn decide(
             && (one.record.key.is_none() || new.key.is_none() || one.record.key == new.key)
             && (saying.is_same(&old) || saying.is_near(&old))
     });
+    // Front matter that cannot be edited in place is a person's own form of YAML: that entry stays, and this one beside it.
+    let merged = duplicate.and_then(|at| merged(&known[at], new, now).ok().map(|text| (at, text)));
+    let duplicate = merged.as_ref().map(|(at, _)| *at);
     let mut superseded = Vec::new();
     let mut similar = Vec::new();
     for (at, one) in known.iter().enumerate().filter(|(at, _)| Some(*at) != duplicate) {
@@ -284,9 +291,9 @@ fn decide(
     similar.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id)));
     similar.truncate(MOST_SIMILAR);
     let mut edits: Vec<Edit> = superseded.iter().map(|&at| Edit::remove(&known[at].path)).collect();
-    let (memory_id, path, text) = if let Some(at) = duplicate {
+    let (memory_id, path, text) = if let Some((at, text)) = merged {
         let one = &known[at];
-        (one.id, one.path.clone(), merged(one, new, now))
+        (one.id, one.path.clone(), text)
     } else {
         let path = free_path(snapshot, &new.category, &settings.guard.mask(&new.content))?;
         let id = snapshot.new_id(&path);
@@ -320,7 +327,7 @@ fn fields(id: MemoryId, new: &NewEntry, now: DateTime<Utc>) -> Vec<(&'static str
 }
 
 /// The file of an entry that is stored once more.
-fn merged(old: &Known, new: &NewEntry, now: DateTime<Utc>) -> String {
+fn merged(old: &Known, new: &NewEntry, now: DateTime<Utc>) -> Result<String, Broken> {
     let record = &old.record;
     let mut edits = vec![("updated_at", Some(Value::Time(now)))];
     let importance = record.importance.unwrap_or(1).max(new.importance);
@@ -347,13 +354,10 @@ fn merged(old: &Known, new: &NewEntry, now: DateTime<Utc>) -> String {
     if new.pinned && !record.pinned {
         edits.push(("pinned", Some(Value::Flag(true))));
     }
-    let edited = entry::edit(&old.text, &edits).and_then(|text| {
-        // Only what says it in other words is written anew.
-        let is_same = Saying::of(old.content()).is_same(&Saying::of(&new.content));
-        if is_same { Ok(text) } else { entry::with_body(&text, &new.content) }
-    });
-    // Front matter that was read and cannot be edited in place: a person's own form of YAML, which stays as it is.
-    edited.unwrap_or_else(|_| old.text.clone())
+    let text = entry::edit(&old.text, &edits)?;
+    // Only what says it in other words is written anew.
+    let is_same = Saying::of(old.content()).is_same(&Saying::of(&new.content));
+    if is_same { Ok(text) } else { entry::with_body(&text, &new.content) }
 }
 
 /// A path for a new entry where nothing stands.
@@ -364,10 +368,13 @@ fn free_path(snapshot: &mut Snapshot<'_>, category: &str, content: &str) -> Resu
         let suffix = if number == 1 { String::new() } else { format!("-{number}") };
         let text = format!("/memories/{category}/{slug}{suffix}.md");
         let path = MemoryPath::parse(&text).map_err(|source| Error::Path { path: text.clone(), source })?;
-        if snapshot.look(&path)? == Look::Missing {
-            return Ok(path);
+        match snapshot.look(&path)? {
+            Look::Missing => return Ok(path),
+            _ if number == MOST_ALIKE_NAMES => return Err(Error::Exists { path }),
+            Look::File { .. } | Look::Directory | Look::Link | Look::Special => number += 1,
+            Look::BelowFile(file) => return Err(Error::BelowFile { path, file }),
+            Look::BelowLink => return Err(Error::Link { path }),
         }
-        number += 1;
     }
 }
 

@@ -36,6 +36,13 @@ pub enum Why {
     Unused,
 }
 
+/// An entry that is to go, and what it was when that was decided.
+#[derive(Debug, Clone)]
+struct Judged {
+    doomed: Doomed,
+    importance: u8,
+}
+
 /// So many are removed in one change.
 const AT_ONCE: usize = 256;
 
@@ -49,8 +56,12 @@ impl Recall {
         self.look_around(true)?;
         let doomed = self.doomed()?;
         if dry_run {
-            return Ok(doomed);
+            return Ok(doomed.into_iter().map(|one| one.doomed).collect());
         }
+        self.end_all(&doomed)
+    }
+
+    fn end_all(&self, doomed: &[Judged]) -> Result<Vec<Doomed>> {
         let mut gone = Vec::new();
         for part in doomed.chunks(AT_ONCE) {
             gone.extend(self.end(part.to_vec())?);
@@ -59,7 +70,7 @@ impl Recall {
     }
 
     /// Which entries are to go, in the order of their reasons.
-    fn doomed(&self) -> Result<Vec<Doomed>> {
+    fn doomed(&self) -> Result<Vec<Judged>> {
         let now = self.store.now();
         let entries = &self.store.settings().entries;
         let half_life = self.half_life_days();
@@ -70,7 +81,8 @@ impl Recall {
         let at = now.timestamp();
         let (expired, mut left): (Vec<Seen>, Vec<Seen>) =
             all.into_iter().partition(|seen| seen.expires.is_some_and(|end| end <= at));
-        let mut rows: Vec<(i64, Why)> = expired.into_iter().map(|seen| (seen.memory, Why::Expired)).collect();
+        let mut rows: Vec<(i64, u8, Why)> =
+            expired.into_iter().map(|seen| (seen.memory, seen.importance, Why::Expired)).collect();
         if let Some(unused) = entries.unused {
             let before = at.saturating_sub(i64::try_from(unused.as_secs()).unwrap_or(i64::MAX));
             let accessed = self.accessed().times();
@@ -82,48 +94,50 @@ impl Recall {
             let (unused, used) = left.into_iter().partition(is_unused);
             left = used;
             let unused: Vec<Seen> = unused;
-            rows.extend(unused.into_iter().map(|seen| (seen.memory, Why::Unused)));
+            rows.extend(unused.into_iter().map(|seen| (seen.memory, seen.importance, Why::Unused)));
         }
         let excess = left.len().saturating_sub(usize::try_from(entries.max).unwrap_or(usize::MAX));
         if excess > 0 {
-            let mut weights: Vec<(f32, i64, i64)> = left
+            let mut weights: Vec<(f32, i64, i64, u8)> = left
                 .iter()
                 .filter(|seen| !seen.pinned)
                 .map(|seen| {
                     let weight = rank::effective(seen.importance, false, seen.updated, at, half_life);
-                    (weight, seen.updated, seen.memory)
+                    (weight, seen.updated, seen.memory, seen.importance)
                 })
                 .collect();
             weights.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));
             let least = weights.into_iter().take(excess);
-            rows.extend(least.map(|(effective, _, memory)| (memory, Why::Capacity { effective })));
+            rows.extend(least.map(|(effective, _, memory, raw)| (memory, raw, Why::Capacity { effective })));
         }
         let mut doomed = Vec::with_capacity(rows.len());
-        for (row, why) in rows {
+        for (row, importance, why) in rows {
             let version = history.of_row(row)?.filter(|version| version.operation != Operation::Deleted);
             if let Some((id, path)) =
                 version.and_then(|version| version.path.map(|path| (version.memory_id, path)))
             {
-                doomed.push(Doomed { id, path, why });
+                doomed.push(Judged { doomed: Doomed { id, path, why }, importance });
             }
         }
         Ok(doomed)
     }
 
     /// Removes entries, as one change: those that are still what they were judged by.
-    fn end(&self, doomed: Vec<Doomed>) -> Result<Vec<Doomed>> {
+    fn end(&self, doomed: Vec<Judged>) -> Result<Vec<Doomed>> {
         let categories = self.store.settings().entries.categories.clone();
         let now = self.store.now();
         self.store.change(move |snapshot| {
             let (mut edits, mut gone) = (Vec::new(), Vec::new());
             let mut reasons: HashMap<&str, usize> = HashMap::new();
-            for one in &doomed {
+            for Judged { doomed: one, importance } in &doomed {
                 let Found::File(bytes) = snapshot.read(&one.path)? else { continue };
                 let Ok(text) = std::str::from_utf8(&bytes) else { continue };
                 let record = Record::read(text, &one.path, Times::unknown(), &categories);
                 let is_so = record.is_entry
                     && !(record.pinned && one.why != Why::Expired)
                     && (one.why != Why::Expired || record.is_expired(now))
+                    // Somebody thinks otherwise of it since.
+                    && (one.why == Why::Expired || record.importance == Some(*importance))
                     && snapshot.memory_at(&one.path)? == Some(one.id);
                 if is_so {
                     *reasons.entry(one.why.as_str()).or_default() += 1;
@@ -159,7 +173,12 @@ impl Recall {
             let history = catalog.catch_up(&self.store)?;
             catalog.all(&self.store, &history, &all_entries(self.store.now()))?.len() as u64
         };
-        if entries > self.store.settings().entries.max { self.prune(false).map(drop) } else { Ok(()) }
+        if entries <= self.store.settings().entries.max {
+            return Ok(());
+        }
+        // What was stored a moment ago is not what goes.
+        let doomed = self.doomed()?.into_iter().filter(|one| one.doomed.id != stored.memory_id);
+        self.end_all(&doomed.collect::<Vec<_>>()).map(drop)
     }
 }
 

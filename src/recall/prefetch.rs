@@ -29,6 +29,8 @@ impl Default for Prefetch {
 const HEADING: &str = "## Relevant Memory\n";
 /// So many pinned memories are told at most.
 const MOST_PINNED: usize = 100;
+/// As many characters of a memory are told.
+const LONGEST: usize = 1000;
 /// Bytes of a token, about: English has 4 characters in one, and other scripts as many bytes.
 const BYTES_PER_TOKEN: usize = 4;
 
@@ -58,19 +60,34 @@ fn block(memories: &[Memory], budget: usize) -> String {
     }
     let most = budget.saturating_mul(BYTES_PER_TOKEN);
     let mut text = HEADING.to_owned();
-    for (told, memory) in memories.iter().enumerate() {
-        let label = memory.category.clone().unwrap_or_else(|| memory.path.to_string());
-        let line = format!("- [{}] {}\n", one_line(&label), one_line(&memory.content));
-        let rest = memories.len() - told;
-        // The last line must fit, too, unless this is the last one.
-        let reserve = if rest > 1 { format!("… and {rest} more\n").len() } else { 0 };
+    let mut left_out = 0;
+    // The last line must fit, too.
+    let reserve = format!("… and {} more\n", memories.len()).len();
+    for memory in memories {
+        let line = line(memory);
         if text.len() + line.len() + reserve > most {
-            let _ = writeln!(text, "… and {rest} more");
-            break;
+            left_out += 1;
+        } else {
+            text.push_str(&line);
         }
-        text.push_str(&line);
     }
-    text
+    if left_out > 0 {
+        let _ = writeln!(text, "… and {left_out} more");
+    }
+    if text.len() > most { String::new() } else { text }
+}
+
+/// A memory in a line: the beginning of a long one.
+fn line(memory: &Memory) -> String {
+    let label = memory.category.clone().unwrap_or_else(|| memory.path.to_string());
+    // The label cannot be closed from inside.
+    let label = one_line(&label).replace('[', "(").replace(']', ")");
+    let content = one_line(&memory.content);
+    let mut shown: String = content.chars().take(LONGEST).collect();
+    if shown.len() < content.len() {
+        shown.push('…');
+    }
+    format!("- [{label}] {shown}\n")
 }
 
 /// A text in one line, without characters that are not seen.

@@ -198,11 +198,16 @@ pub(super) fn doc(version: &Version, bytes: Option<&[u8]>, categories: &[String]
     Doc { memory: version.memory, facts: record.facts(text), passages }
 }
 
+/// As many tags as an entry may be stored with.
+const MOST_TAGS: usize = 32;
+
 /// Words that a passage is found by beside its own: tags, and of a plain file the names on its path.
 fn context(record: &Record, path: &MemoryPath) -> String {
+    // Many tags by hand would make all else weigh nothing.
+    let tags = record.tags.iter().take(MOST_TAGS).map(String::as_str);
     if record.is_entry {
-        return record.tags.join(" ");
+        return tags.collect::<Vec<_>>().join(" ");
     }
     let names = path.segments().map(|name| name.rsplit_once('.').map_or(name, |(stem, _)| stem));
-    names.chain(record.tags.iter().map(String::as_str)).collect::<Vec<_>>().join(" ")
+    names.chain(tags).collect::<Vec<_>>().join(" ")
 }

@@ -126,6 +126,7 @@ pub struct Retrieved {
 /// As many candidates of each kind are looked at, or so many times what is asked for.
 const CANDIDATES: usize = 100;
 const CANDIDATES_PER_ANSWER: usize = 4;
+const MOST_CANDIDATES: usize = 20_000;
 /// What scores less answers nothing: chosen on the set of questions in `fixtures/retrieval`.
 pub(super) const MIN_SCORE: f32 = 0.1;
 
@@ -221,7 +222,13 @@ impl Recall {
         if let Some(moment) = ask.as_of {
             let (mut catalog, history, contents) = past::catalog(&self.store, moment)?;
             let now = moment.min(self.store.now());
-            let filter = Self::filter(ask, &history, now)?;
+            let mut filter = Self::filter(&Ask { path_prefix: None, ..ask.clone() }, &history, now)?;
+            if let Some(prefix) = &ask.path_prefix {
+                let is_there = |path: &MemoryPath| path == prefix || path.is_below(prefix);
+                let then =
+                    contents.iter().filter(|(_, (version, _))| version.path.as_ref().is_some_and(is_there));
+                filter.memories = Some(Arc::new(then.map(|(&row, _)| row).collect()));
+            }
             let past = Some(contents);
             return work(&mut Finder {
                 recall: self,
@@ -271,12 +278,17 @@ impl Recall {
         })
     }
 
+    /// Before an entry is stored the files are looked at where that costs little: the first time, and while they are watched.
+    pub(super) fn look_before_storing(&self) -> Result<()> {
+        self.look_around(self.is_watching || self.looks.load(Ordering::Relaxed) == 0)
+    }
+
     /// Takes in what others did to the files; where that cannot be written down, what is known is used.
     pub(super) fn look_around(&self, scan: bool) -> Result<()> {
         if !scan {
             return Ok(());
         }
-        if self.looks.as_ref().is_some_and(|looks| looks.fetch_add(1, Ordering::Relaxed) == 1) {
+        if self.looks.fetch_add(1, Ordering::Relaxed) == 1 && self.is_watching {
             // Where it cannot be watched, it is looked at each time.
             let _ = self.store.watch();
         }
@@ -317,8 +329,24 @@ struct Text {
 }
 
 impl Finder<'_> {
+    /// The candidates, best first. Of an entry only one passage counts, so that more are asked for while few entries have most
+    /// of them.
     fn ranked(&mut self, ask: &Ask) -> Result<Vec<Scored>> {
-        let candidates = CANDIDATES.max(ask.limit.saturating_mul(CANDIDATES_PER_ANSWER));
+        let mut candidates = CANDIDATES.max(ask.limit.saturating_mul(CANDIDATES_PER_ANSWER));
+        loop {
+            let scored = self.candidates(ask, candidates)?;
+            let mut answers = HashSet::new();
+            answers.extend(
+                scored.iter().map(|one| (one.hit.memory, if one.hit.is_entry { 0 } else { one.hit.ordinal })),
+            );
+            if answers.len() >= ask.limit || scored.len() < candidates || candidates >= MOST_CANDIDATES {
+                return Ok(scored);
+            }
+            candidates *= 4;
+        }
+    }
+
+    fn candidates(&mut self, ask: &Ask, candidates: usize) -> Result<Vec<Scored>> {
         let query = Query {
             text: &ask.query,
             filter: &self.filter,

@@ -3,6 +3,8 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 
 use super::NewEntry;
+use unicode_normalization::UnicodeNormalization as _;
+
 use crate::error::{Error, Result};
 use crate::recall::record::is_category;
 use crate::store::Settings;
@@ -47,8 +49,8 @@ fn tags(given: &[String]) -> Result<Vec<String>> {
         if trimmed.is_empty() {
             return Err(wrong("tags", tag, "must not be empty"));
         }
-        if trimmed.chars().any(char::is_control) {
-            return Err(wrong("tags", tag, "must each be one line without control characters"));
+        if crate::path::has_invisible(trimmed) {
+            return Err(wrong("tags", tag, "must each be one line without control or invisible characters"));
         }
         if trimmed.chars().count() > LONGEST_TAG {
             return Err(wrong("tags", tag, &format!("must each be at most {LONGEST_TAG} characters")));
@@ -69,13 +71,13 @@ fn key(given: &str) -> Result<String> {
     if key.is_empty() {
         return Err(wrong("key", given, "must not be empty"));
     }
-    if key.chars().any(char::is_control) {
-        return Err(wrong("key", given, "must be one line without control characters"));
+    if crate::path::has_invisible(key) {
+        return Err(wrong("key", given, "must be one line without control or invisible characters"));
     }
     if key.chars().count() > LONGEST_KEY {
         return Err(wrong("key", given, &format!("must be at most {LONGEST_KEY} characters")));
     }
-    Ok(key.to_owned())
+    Ok(key.nfc().collect())
 }
 
 fn wrong(field: &'static str, value: &str, rule: &str) -> Error {
