@@ -47,9 +47,14 @@ impl Saying {
         Self { folded: entry::folded(text), words: read(text) }
     }
 
-    /// Whether it is the same text but for case, white space and Unicode form.
+    /// Whether it is the same text but for case, white space and Unicode form. In flags and variables case tells things apart
+    /// (`-v`, `-V`).
     pub(super) fn is_same(&self, other: &Self) -> bool {
-        self.folded == other.folded
+        let cased = |saying: &Self| -> Vec<String> {
+            let words = saying.words.iter().map(|word| &word.raw);
+            words.filter(|raw| raw.starts_with(['-', '$'])).cloned().collect()
+        };
+        self.folded == other.folded && cased(self) == cased(other)
     }
 
     /// Whether the two differ in nothing but fillers and the punctuation of sentences.
@@ -123,15 +128,15 @@ impl Saying {
     }
 }
 
-/// What opens a quotation or a bracket; a point at a word's beginning belongs to it (`.env`).
+/// What opens a quotation; a point at a word's beginning belongs to it (`.env`).
 fn opens(c: char) -> bool {
-    matches!(c, '"' | '\'' | '“' | '„' | '‘' | '«' | '(' | '[' | '「' | '《' | '（' | '¿' | '¡')
+    matches!(c, '"' | '\'' | '“' | '„' | '‘' | '«' | '「' | '《' | '¿' | '¡')
 }
 
-/// What ends a sentence, a clause, a quotation or a bracket.
+/// What ends a clause or a quotation. A question mark says something, and so do brackets (`[0, 1)`).
 fn closes(c: char) -> bool {
-    matches!(c, '.' | ',' | ';' | ':' | '!' | '?' | '"' | '\'' | '”' | '“' | '’' | '»' | '…' | ')' | ']')
-        || matches!(c, '。' | '，' | '；' | '：' | '！' | '？' | '、' | '」' | '》' | '）')
+    matches!(c, '.' | ',' | ';' | ':' | '"' | '\'' | '”' | '“' | '’' | '»' | '…')
+        || matches!(c, '。' | '，' | '；' | '：' | '、' | '」' | '》')
 }
 
 /// Scripts that put no blanks between words: each character is taken for one.
@@ -142,20 +147,39 @@ fn is_unspaced(c: char) -> bool {
 fn read(text: &str) -> Vec<Word> {
     let mut words = Vec::new();
     let mut begins_sentence = true;
-    for raw in text.split_whitespace() {
-        let unquoted =
-            raw.trim_end_matches(|c| closes(c) && !matches!(c, '.' | '!' | '?' | '。' | '！' | '？' | ':'));
-        let ends_sentence = unquoted.ends_with(['.', '!', '?', '。', '！', '？', ':']);
-        let inner = raw.trim_start_matches(opens).trim_end_matches(closes);
+    let mut raws = text.split_whitespace().peekable();
+    while let Some(raw) = raws.next() {
+        let is_last =
+            raws.peek().is_none_or(|next| next.trim_start_matches(opens).starts_with(char::is_uppercase));
+        let inner = bare(raw, is_last);
         for piece in pieces(inner) {
             let folded = entry::folded(&piece);
             let kind = kind(&piece, &folded, begins_sentence);
             words.push(Word { raw: piece, folded, kind });
             begins_sentence = false;
         }
-        begins_sentence |= ends_sentence;
+        begins_sentence |=
+            raw.trim_end_matches(['"', '\'', '”', '’', '»', ')', ']']).ends_with(SENTENCE_ENDS);
     }
     words
+}
+
+const SENTENCE_ENDS: [char; 7] = ['.', '!', '?', ':', '。', '！', '？'];
+
+/// A word without the punctuation of sentences around it; what is nothing but punctuation is a word (`use ;`), and so are
+/// feet and inches (`5'`). An exclamation mark ends a sentence only where one ends (`n! in all`).
+fn bare(raw: &str, is_last: bool) -> &str {
+    let mut inner = raw.trim_start_matches(opens);
+    while let Some(last) = inner.chars().next_back() {
+        let rest = &inner[..inner.len() - last.len_utf8()];
+        let is_measure = matches!(last, '"' | '\'' | '”' | '’') && rest.ends_with(|c: char| c.is_numeric());
+        let is_mark = closes(last) && !is_measure || is_last && matches!(last, '!' | '！');
+        if !is_mark {
+            break;
+        }
+        inner = rest;
+    }
+    if inner.is_empty() { raw } else { inner }
 }
 
 /// The words of what stands between blanks: a short form in full, compounds with a hyphen in their parts, each character of a
@@ -168,7 +192,7 @@ fn pieces(inner: &str) -> Vec<String> {
         let mut pieces: Vec<String> = Vec::new();
         let mut run = String::new();
         for c in inner.chars() {
-            if is_unspaced(c) || closes(c) || opens(c) && !c.is_ascii() {
+            if is_unspaced(c) || closes(c) && !c.is_ascii() || opens(c) && !c.is_ascii() {
                 pieces.extend((!run.is_empty()).then(|| std::mem::take(&mut run)));
                 pieces.extend(is_unspaced(c).then(|| c.to_string()));
             } else {
@@ -204,12 +228,27 @@ fn kind(raw: &str, folded: &str, begins_sentence: bool) -> Kind {
     if NUMBERS.contains(&folded) || digits && !letters {
         return Kind::Number;
     }
-    let inner_mark = raw.chars().any(|c| {
-        matches!(
-            c,
-            '_' | '/' | '\\' | '@' | '#' | '.' | '=' | '<' | '>' | '+' | '*' | '~' | '$' | '%' | '&' | '|'
-        )
-    });
+    let inner_mark = raw.chars().all(|c| c.is_ascii_punctuation())
+        || raw.chars().any(|c| {
+            matches!(
+                c,
+                '_' | '/'
+                    | '\\'
+                    | '@'
+                    | '#'
+                    | '.'
+                    | '='
+                    | '<'
+                    | '>'
+                    | '+'
+                    | '*'
+                    | '~'
+                    | '$'
+                    | '%'
+                    | '&'
+                    | '|'
+            )
+        });
     let mut characters = raw.chars();
     let first_upper = characters.next().is_some_and(char::is_uppercase);
     let later_upper = characters.any(char::is_uppercase);
@@ -268,6 +307,19 @@ mod tests {
         assert!(!is_near("Use C for the driver of the new pump.", "Use C++ for the driver of the new pump."));
         assert!(!is_near("用户喜欢在提交信息里看到表情符号", "用户不喜欢在提交信息里看到表情符号"));
         assert!(!is_near("", ""));
+        for (a, b) in [
+            ("The separator of the export file is ;", "The separator of the export file is ,"),
+            ("The board of the shelf is exactly 5' long", "The board of the shelf is exactly 5\" long"),
+            ("The range of the dial is [0, 1] by default", "The range of the dial is (0, 1) by default"),
+            ("In this shell we use ! before the name", "In this shell we use ? before the name"),
+            ("There are n! orders in total for the batch", "There are n orders in total for the batch"),
+            ("The user likes tea in the morning ?", "The user likes tea in the morning ."),
+            ("Let hanging test workers die after every run", "Let hanging test workers after every run"),
+            ("They play golf on the golf course every week", "They play golf on the golf every week"),
+        ] {
+            assert!(!is_near(a, b), "{a} | {b}");
+        }
+        assert!(!Saying::of("grep with -V here").is_same(&Saying::of("grep with -v here")));
     }
 
     #[test]

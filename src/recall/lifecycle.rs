@@ -54,7 +54,7 @@ impl Recall {
     /// As [`Store::change`](crate::Store::change).
     pub fn prune(&self, dry_run: bool) -> Result<Vec<Doomed>> {
         self.look_around(true)?;
-        let doomed = self.doomed()?;
+        let doomed = self.doomed(None)?;
         if dry_run {
             return Ok(doomed.into_iter().map(|one| one.doomed).collect());
         }
@@ -69,8 +69,8 @@ impl Recall {
         Ok(gone)
     }
 
-    /// Which entries are to go, in the order of their reasons.
-    fn doomed(&self) -> Result<Vec<Judged>> {
+    /// Which entries are to go, in the order of their reasons; `spared` is not one too many.
+    fn doomed(&self, spared: Option<MemoryId>) -> Result<Vec<Judged>> {
         let now = self.store.now();
         let entries = &self.store.settings().entries;
         let half_life = self.half_life_days();
@@ -79,6 +79,7 @@ impl Recall {
         let everything = Filter { now: i64::MIN, ..all_entries(now) };
         let all = catalog.all(&self.store, &history, &everything)?;
         let at = now.timestamp();
+        let spared = spared.map(|id| history.memory(id)).transpose()?.flatten().map(|version| version.memory);
         let (expired, mut left): (Vec<Seen>, Vec<Seen>) =
             all.into_iter().partition(|seen| seen.expires.is_some_and(|end| end <= at));
         let mut rows: Vec<(i64, u8, Why)> =
@@ -100,7 +101,7 @@ impl Recall {
         if excess > 0 {
             let mut weights: Vec<(f32, i64, i64, u8)> = left
                 .iter()
-                .filter(|seen| !seen.pinned)
+                .filter(|seen| !seen.pinned && Some(seen.memory) != spared)
                 .map(|seen| {
                     let weight = rank::effective(seen.importance, false, seen.updated, at, half_life);
                     (weight, seen.updated, seen.memory, seen.importance)
@@ -116,7 +117,10 @@ impl Recall {
             if let Some((id, path)) =
                 version.and_then(|version| version.path.map(|path| (version.memory_id, path)))
             {
-                doomed.push(Judged { doomed: Doomed { id, path, why }, importance });
+                // What cannot be changed stays.
+                if self.store.admit(&path).is_ok() {
+                    doomed.push(Judged { doomed: Doomed { id, path, why }, importance });
+                }
             }
         }
         Ok(doomed)
@@ -177,8 +181,7 @@ impl Recall {
             return Ok(());
         }
         // What was stored a moment ago is not what goes.
-        let doomed = self.doomed()?.into_iter().filter(|one| one.doomed.id != stored.memory_id);
-        self.end_all(&doomed.collect::<Vec<_>>()).map(drop)
+        self.end_all(&self.doomed(Some(stored.memory_id))?).map(drop)
     }
 }
 

@@ -3,7 +3,10 @@
 /// The longest passage, in words (of scripts without blanks: so many pairs of characters).
 const MOST_WORDS: usize = 200;
 
-/// A piece of a text: whole lines.
+/// And in bytes: what has no blanks is long, too.
+const MOST_BYTES: usize = 4000;
+
+/// A piece of a text: whole lines, unless one is very long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Span {
     /// Where it begins and ends, in bytes.
@@ -15,45 +18,91 @@ pub(super) struct Span {
 }
 
 /// Cuts the text from byte `from` on (which is the beginning of line `line`) at headings and blank lines into passages of at most
-/// [`MOST_WORDS`]; short neighbours under one heading are put together. A line that is too long by itself is a passage.
+/// [`MOST_WORDS`] and [`MOST_BYTES`]; short neighbours under one heading are put together. A line that is too long by itself is
+/// cut between words, or where it must be.
 pub(super) fn split(text: &str, from: usize, line: usize) -> Vec<Span> {
-    let mut passages: Vec<Span> = Vec::new();
-    let mut open: Option<(Span, usize)> = None;
+    let mut cutter = Cutter::default();
     let mut at = from;
-    let mut close = |open: &mut Option<(Span, usize)>| {
-        if let Some((span, _)) = open.take() {
-            passages.push(span);
-        }
-    };
-    let mut is_gap = false;
     for (n, content) in text.get(from..).unwrap_or_default().split_inclusive('\n').enumerate() {
-        let (start, end, number) = (at, at + content.trim_end_matches(['\n', '\r']).len(), line + n);
+        let (start, number) = (at, line + n);
         at += content.len();
-        let visible = content.trim();
-        if visible.is_empty() {
-            is_gap = true;
+        let visible = content.trim_end_matches(['\n', '\r']);
+        if visible.trim().is_empty() {
+            cutter.is_after_gap = true;
             continue;
         }
-        let words = count(visible);
-        let is_heading = visible.starts_with('#');
-        let is_full = open.as_ref().is_some_and(|(_, so_far)| so_far + words > MOST_WORDS);
-        // A paragraph of its own stays one, if it says enough.
-        let is_apart = is_gap && open.as_ref().is_some_and(|(_, so_far)| *so_far >= ENOUGH_WORDS);
-        if is_heading || is_full || is_apart {
-            close(&mut open);
-        }
-        is_gap = false;
-        match &mut open {
-            Some((span, so_far)) => {
-                span.end = end;
-                span.last = number;
-                *so_far += words;
-            }
-            None => open = Some((Span { start, end, first: number, last: number }, words)),
+        let mut begin = start;
+        for piece in pieces(visible) {
+            cutter.take(Span { start: begin, end: begin + piece.len(), first: number, last: number }, piece);
+            begin += piece.len();
         }
     }
-    close(&mut open);
-    passages
+    cutter.close();
+    cutter.passages
+}
+
+/// Passages as they grow.
+#[derive(Default)]
+struct Cutter {
+    passages: Vec<Span>,
+    open: Option<(Span, usize)>,
+    is_after_gap: bool,
+}
+
+impl Cutter {
+    fn take(&mut self, piece: Span, text: &str) {
+        let words = count(text);
+        let ends = self.open.is_some_and(|(span, so_far)| {
+            let is_full = so_far + words > MOST_WORDS || piece.end - span.start > MOST_BYTES;
+            // A paragraph of its own stays one, if it says enough.
+            is_full || text.trim_start().starts_with('#') || self.is_after_gap && so_far >= ENOUGH_WORDS
+        });
+        if ends {
+            self.close();
+        }
+        self.is_after_gap = false;
+        match &mut self.open {
+            Some((span, so_far)) => {
+                (span.end, span.last) = (piece.end, piece.last);
+                *so_far += words;
+            }
+            None => self.open = Some((piece, words)),
+        }
+    }
+
+    fn close(&mut self) {
+        self.passages.extend(self.open.take().map(|(span, _)| span));
+    }
+}
+
+/// A line in pieces that a passage can hold: all of it, but for very long ones.
+fn pieces(line: &str) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let mut rest = line;
+    while rest.len() > MOST_BYTES || count(rest) > MOST_WORDS {
+        let mut limit = MOST_BYTES.min(rest.len());
+        while count(&rest[..floor(rest, limit)]) > MOST_WORDS {
+            limit /= 2;
+        }
+        let limit = floor(rest, limit);
+        // Between words, else after a mark, else anywhere.
+        let place = |test: fn(char) -> bool| rest[..limit].rfind(test).filter(|&at| at > limit / 2);
+        let end = place(char::is_whitespace)
+            .or_else(|| place(|c| c.is_ascii_punctuation()))
+            .map_or(limit, |at| at + 1);
+        let (piece, left) = rest.split_at(floor(rest, end).max(1));
+        pieces.push(piece);
+        rest = left;
+    }
+    if !rest.is_empty() {
+        pieces.push(rest);
+    }
+    pieces
+}
+
+/// The last boundary of a character at or before a byte.
+fn floor(text: &str, byte: usize) -> usize {
+    (0..=byte.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or_default()
 }
 
 /// A paragraph of fewer words is put together with the next one.
@@ -90,13 +139,26 @@ mod tests {
     }
 
     #[test]
-    fn no_passage_is_longer_than_it_may_be_unless_it_is_one_line() {
+    fn no_passage_is_longer_than_it_may_be() {
         let line = "word ".repeat(50);
         let text = format!("{line}\n").repeat(10);
         let passages = split(&text, 0, 1);
         assert_eq!(passages.len(), 3);
         assert!(passages.iter().all(|span| count(&text[span.start..span.end]) <= MOST_WORDS));
-        assert_eq!(split(&"word ".repeat(1000), 0, 1).len(), 1);
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_cut_between_words() {
+        for line in
+            ["word ".repeat(1000), "{\"key\":\"value\"},".repeat(1000), "漢".repeat(5000), "é".repeat(9000)]
+        {
+            let passages = split(&line, 0, 1);
+            assert!(passages.len() > 2);
+            let whole: String = passages.iter().map(|span| &line[span.start..span.end]).collect();
+            assert_eq!(whole, line, "nothing is lost between them");
+            assert!(passages.iter().all(|span| (span.first, span.last) == (1, 1)));
+            assert!(passages.iter().all(|span| span.end - span.start <= MOST_BYTES));
+        }
     }
 
     #[test]

@@ -133,3 +133,41 @@ fn another_model_is_a_setting_and_a_wrong_one_is_named() {
     assert!(error.starts_with("memdir.toml: `[search] model = \"missing\"` cannot be used: "), "{error}");
     assert!(!error.contains(wrong.dir.path().to_str().unwrap()), "{error}");
 }
+
+#[test]
+fn who_has_an_index_open_that_was_removed_publishes_no_part_of_it() {
+    let bench = filled();
+    fs::remove_dir_all(index_of(&bench)).unwrap();
+    // So many that the index is caught up by who still has the old one open.
+    for n in 0..40 {
+        bench.store(&format!("The cactus number {n} is in room {n}."));
+    }
+    assert_all_found(&bench.recall);
+    assert_all_found(&bench.other());
+    assert_eq!(live(&bench.other()), SUBJECTS.len() + 40);
+}
+
+#[test]
+fn one_memory_of_many_passages_hides_no_other() {
+    let bench = Bench::new();
+    let log: String =
+        (0..300).map(|n| format!("# Gecko log day {n}\n\nThe gecko ate cricket {n}.\n\n")).collect();
+    bench.store(&log);
+    for n in 0..5 {
+        bench.store(&format!("The gecko terrarium number {n} must be kept at {n} degrees."));
+    }
+    assert_eq!(bench.found("gecko").len(), 6);
+}
+
+#[test]
+fn a_word_deep_in_a_very_long_line_is_found() {
+    let bench = Bench::new();
+    let pairs: Vec<String> = (0..20_000).map(|n| format!("\"key{n}\":{n}")).collect();
+    let line = format!("{{{},\"xylophone_token\":1,{}}}", pairs[..9000].join(","), pairs[9000..].join(","));
+    bench.write("/memories/data.json", &line);
+    for n in 0..20 {
+        bench.write(&format!("/memories/note{n}.md"), "Nothing to see here, move along.\n");
+    }
+    let found = bench.found("xylophone_token");
+    assert!(found[0].contains("xylophone_token") && found[0].len() <= 4000, "{found:?}");
+}

@@ -96,3 +96,54 @@ fn look_ups_are_exact() {
     assert_eq!(ids(&Ask { categories: vec!["relationship".into()], ..Ask::default() }), []);
     assert_eq!(ids(&Ask::default()).len(), 2);
 }
+
+#[test]
+fn what_was_stored_a_moment_ago_is_not_what_goes() {
+    let bench = Bench::with("[entries]\nmax = 2\n");
+    for content in ["Alpha is pinned to the wall.", "Bravo is on the market."] {
+        bench
+            .recall
+            .store(NewEntry { importance: 5, pinned: content.starts_with('A'), ..entry(content) })
+            .unwrap();
+    }
+    let small = bench.recall.store(NewEntry { importance: 1, ..entry("Charlie keeps four bees.") }).unwrap();
+    assert!(bench.text(&small.path).is_some());
+    assert_eq!(live(&bench.recall), 2);
+}
+
+#[test]
+fn what_is_read_only_stays_and_spoils_nothing() {
+    let settings = "read_only = [\"/memories/relationship/\"]\n[entries]\nmax = 2\n";
+    let bench = Bench::new();
+    let end = bench.now() + Duration::days(1);
+    let kept = NewEntry {
+        category: "relationship".into(),
+        importance: 1,
+        expires_at: Some(end),
+        ..entry("Ann is a friend.")
+    };
+    let kept = bench.recall.store(kept).unwrap();
+    let goes = bench
+        .recall
+        .store(NewEntry { expires_at: Some(end), ..entry("The sprint goal is offline mode.") })
+        .unwrap();
+    bench.pass(Duration::days(2));
+    let frozen = Recall::new(open(bench.dir.path(), settings, &bench.clock));
+    for n in 0..4 {
+        frozen.store(entry(&format!("Fact number {n} of many."))).unwrap();
+    }
+    frozen.prune(false).unwrap();
+    assert!(bench.text(&kept.path).is_some());
+    assert_eq!(bench.text(&goes.path), None);
+}
+
+#[test]
+fn a_long_memory_hides_no_other_from_the_prefetch() {
+    let bench = Bench::new();
+    let long = "Never do this. ".repeat(2000);
+    bench.recall.store(NewEntry { pinned: true, importance: 5, ..entry(&long) }).unwrap();
+    bench.store("The user likes green tea.");
+    let told = bench.recall.prefetch(&Prefetch::default()).unwrap();
+    assert!(told.contains("green tea") && told.contains("Never do this.") && told.len() < 3000, "{told}");
+    assert_eq!(bench.recall.prefetch(&Prefetch { budget: 1, ..Prefetch::default() }).unwrap(), "");
+}

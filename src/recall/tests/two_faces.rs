@@ -136,3 +136,62 @@ fn the_past_can_be_asked() {
     history.versions(&log, each).unwrap();
     assert_eq!(reasons[0], Some(format!("superseded by {}", second.memory_id)));
 }
+
+#[test]
+fn a_category_whose_folder_is_a_file_is_an_error() {
+    let bench = Bench::new();
+    bench.write("/memories/user_preference", "no directory\n");
+    let error = bench.recall.store(entry("The user likes tea.")).unwrap_err();
+    assert!(matches!(error, Error::BelowFile { .. }), "{error}");
+}
+
+#[test]
+fn what_was_edited_by_hand_before_counts_when_an_entry_is_stored() {
+    let bench = Bench::new();
+    let hand = bench.dir.path().join("memories/user_preference");
+    std::fs::create_dir_all(&hand).unwrap();
+    std::fs::write(hand.join("port.md"), "---\nimportance: 3\nkey: port\n---\nThe port is 1111.\n").unwrap();
+    let new = NewEntry { key: Some("port".into()), ..entry("The port is 2222 now.") };
+    assert_eq!(bench.recall.store(new).unwrap().superseded.len(), 1);
+    assert_eq!(live(&bench.recall), 1);
+}
+
+#[test]
+fn front_matter_that_cannot_be_edited_stays_and_the_new_entry_is_stored_beside_it() {
+    let bench = Bench::new();
+    let text = "---\n{importance: 2, expires_at: 2099-12-01}\n---\nAnn is the baker\n";
+    bench.write("/memories/user_preference/ann.md", text);
+    let stored =
+        bench.recall.store(NewEntry { key: Some("baker".into()), ..entry("Ann is the baker") }).unwrap();
+    assert_eq!(stored.duplicate_of, None);
+    assert_eq!(bench.text(&MemoryPath::parse("/memories/user_preference/ann.md").unwrap()).unwrap(), text);
+    assert!(bench.text(&stored.path).unwrap().contains("key: baker"));
+}
+
+#[test]
+fn a_memory_that_was_moved_by_hand_is_deleted_where_it_is() {
+    let bench = Bench::new();
+    let stored = bench.store("The user likes green tea.");
+    let memories = bench.dir.path().join("memories/user_preference");
+    std::fs::rename(memories.join("the-user-likes-green-tea.md"), memories.join("tea.md")).unwrap();
+    bench.recall.delete(stored.memory_id, "stale").unwrap();
+    assert!(!memories.join("tea.md").exists());
+}
+
+#[test]
+fn the_past_of_a_directory_is_asked_by_where_things_were_then() {
+    let bench = Bench::new();
+    let stored = bench.store("The user likes green tea.");
+    bench.pass(Duration::days(1));
+    let then = bench.now();
+    bench.pass(Duration::days(1));
+    bench.recall.delete(stored.memory_id, "stale").unwrap();
+    let ask = |prefix: &str| Ask {
+        query: "green tea".into(),
+        as_of: Some(then),
+        path_prefix: Some(MemoryPath::parse(prefix).unwrap()),
+        ..Ask::default()
+    };
+    assert_eq!(bench.asked(&ask("/memories/user_preference")).len(), 1);
+    assert_eq!(bench.asked(&ask("/memories/relationship")).len(), 0);
+}
