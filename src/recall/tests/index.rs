@@ -150,9 +150,9 @@ fn who_has_an_index_open_that_was_removed_publishes_no_part_of_it() {
 #[test]
 fn one_memory_of_many_passages_hides_no_other() {
     let bench = Bench::new();
-    let log: String =
-        (0..300).map(|n| format!("# Gecko log day {n}\n\nThe gecko ate cricket {n}.\n\n")).collect();
-    bench.store(&log);
+    let day = |n| format!("# Gecko log day {n}\n\nThe gecko ate cricket {n}.\n\n");
+    let log: Vec<String> = (0..300).map(day).collect();
+    bench.store(&log.concat());
     for n in 0..5 {
         bench.store(&format!("The gecko terrarium number {n} must be kept at {n} degrees."));
     }
