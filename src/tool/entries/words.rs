@@ -24,6 +24,8 @@ pub(super) fn of(error: &Error) -> String {
         Error::Secret { rule, .. } => {
             format!("not stored: what was to be stored looks like {rule}. Remove the secret and try again")
         }
+        // Of a store that is open only a model that cannot be used, by the name that the settings have for it.
+        Error::Settings { .. } => error.to_string(),
         other => store_says(other),
     }
 }
