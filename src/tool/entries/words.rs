@@ -11,7 +11,8 @@ pub(super) fn not_an_object(tool: Tool) -> String {
 /// The words for what a store, or `recall`, says.
 pub(super) fn of(error: &Error) -> String {
     match error {
-        Error::Field { .. } => error.to_string(),
+        // Of a store that is open `Settings` is only a model that cannot be used, by the name that they have for it.
+        Error::Field { .. } | Error::Settings { .. } => error.to_string(),
         Error::NoMemory { id } => {
             format!(
                 "there is no entry with the id {id} (any more); memory_retrieve gives the ids of those that are there"
@@ -24,8 +25,6 @@ pub(super) fn of(error: &Error) -> String {
         Error::Secret { rule, .. } => {
             format!("not stored: what was to be stored looks like {rule}. Remove the secret and try again")
         }
-        // Of a store that is open only a model that cannot be used, by the name that the settings have for it.
-        Error::Settings { .. } => error.to_string(),
         other => store_says(other),
     }
 }
