@@ -95,6 +95,11 @@ impl Catalog {
         self.open.as_ref().map_or(0, |open| open.mark)
     }
 
+    /// No more entries than this are known, told without counting them.
+    pub(super) fn most_entries(&self) -> usize {
+        self.open.as_ref().map_or(0, |open| open.index.living() + open.tail.len())
+    }
+
     /// Calls `each` with what meets a filter, in no order.
     pub(super) fn each(
         &mut self,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::record::{Record, Times};
 use super::retrieve::all_entries;
-use super::{MemoryId, MemoryPath, Recall, Result, Stored, lock, rank};
+use super::{MemoryId, MemoryPath, Recall, Result, lock, rank};
 use crate::index::{Filter, Seen};
 use crate::store::{Edit, Found};
 use crate::version::Operation;
@@ -150,11 +150,8 @@ impl Recall {
         }
     }
 
-    /// Prunes at once where a new entry was one too many.
-    pub(super) fn count_stored(&self, stored: &Stored) -> Result<()> {
-        if stored.duplicate_of.is_some() {
-            return Ok(());
-        }
+    /// Prunes at once where there is one entry too many.
+    pub(super) fn prune_excess(&self) -> Result<()> {
         let entries = {
             let mut catalog = lock(&self.catalog);
             catalog.catch_up(&self.store)?;
