@@ -1,8 +1,7 @@
 //! The index over a generated corpus: how long it takes to build, what it weighs, how fast it answers.
 //!
 //! `cargo bench --bench index -- [--rows N] [--queries N]`; it is made in `MEMDIR_BENCH_DIR`, else in the target directory.
-//! Sentences have 5 to 40 words, drawn from the word pieces of the model after Zipf's law (the vocabulary is ordered by
-//! frequency). Building and asking are processes of their own, so that each has its own peak of memory.
+//! Sentences have 5 to 40 words of a generated language. Building and asking are processes of their own, so that each has its own peak of memory.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "a bench is a program of its own")]
 #![allow(
@@ -18,13 +17,17 @@
 mod library {
     pub(crate) mod index;
 }
+#[path = "common/corpus.rs"]
+mod corpus;
 
 use std::fs;
+use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
 
+use corpus::{Language, Random};
 use library::index::{Doc, Facts, Filter, Index, Model, Query, Tail, Written};
 
 const CATEGORIES: [&str; 6] = [
@@ -35,6 +38,8 @@ const CATEGORIES: [&str; 6] = [
     "relationship",
     "task_progress",
 ];
+/// As `retrieve` asks.
+const CANDIDATES: usize = 100;
 const NOW: i64 = 1_790_000_000;
 const YEAR: i64 = 365 * 86_400;
 
@@ -42,6 +47,9 @@ fn main() {
     let options = Options::read();
     if options.build {
         return build(&options);
+    }
+    if let Some(dir) = &options.export {
+        return export(&options, dir);
     }
     let _ = fs::remove_dir_all(&options.dir);
     let status = Command::new(std::env::current_exe().unwrap())
@@ -58,6 +66,8 @@ struct Options {
     rows: usize,
     queries: usize,
     build: bool,
+    /// Where everything is written for `compare.py`.
+    export: Option<PathBuf>,
     dir: PathBuf,
 }
 
@@ -65,9 +75,13 @@ impl Options {
     fn read() -> Self {
         let target = || PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
         let dir = std::env::var_os("MEMDIR_BENCH_DIR").map_or_else(target, PathBuf::from).join("index-bench");
-        let mut options = Self { rows: 100_000, queries: 1_000, build: false, dir };
+        let mut options = Self { rows: 100_000, queries: 1_000, build: false, export: None, dir };
         let mut arguments = std::env::args().skip(1);
         while let Some(argument) = arguments.next() {
+            if argument == "--export" {
+                options.export = Some(arguments.next().expect("a directory").into());
+                continue;
+            }
             let mut number = || arguments.next().and_then(|number| number.parse().ok()).expect("a number");
             match argument.as_str() {
                 "--rows" => options.rows = number(),
@@ -82,74 +96,19 @@ impl Options {
     }
 }
 
-/// A generator of random numbers: `SplitMix64`.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit as u64) as usize
-    }
-
-    fn fraction(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
-    }
-}
-
-/// Words, and how likely each is or one before it.
-struct Language {
-    words: Vec<String>,
-    sums: Vec<f64>,
-}
-
-impl Language {
-    fn read() -> Self {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/static-256/tokenizer.json");
-        let tokenizer: serde_json::Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
-        let pieces = tokenizer["model"]["vocab"].as_object().unwrap();
-        let mut words: Vec<_> =
-            pieces.iter().map(|(word, id)| (id.as_u64().unwrap(), word.clone())).collect();
-        words.sort_unstable();
-        words.retain(|(_, word)| word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_alphabetic()));
-        let mut sum = 0.0;
-        let sums = (1..=words.len()).map(|rank| {
-            sum += 1.0 / (rank as f64 + 2.7);
-            sum
-        });
-        Self { sums: sums.collect(), words: words.into_iter().map(|(_, word)| word).collect() }
-    }
-
-    fn word(&self, random: &mut Random) -> &str {
-        let at = random.fraction() * self.sums.last().unwrap();
-        &self.words[self.sums.partition_point(|sum| *sum < at)]
-    }
-
-    fn sentence(&self, random: &mut Random) -> String {
-        let length = 5 + random.below(36);
-        (0..length).map(|_| self.word(random)).collect::<Vec<_>>().join(" ")
-    }
-
-    fn doc(&self, memory: usize) -> Doc {
-        let mut random = Random(memory as u64 * 7919);
-        let facts = Facts {
-            is_entry: true,
-            category: Some(CATEGORIES[random.below(6)].to_owned()),
-            importance: 1 + random.below(5) as u8,
-            tags: if random.below(3) == 0 { vec![format!("tag{}", random.below(50))] } else { Vec::new() },
-            fold: random.next(),
-            updated: NOW - (random.fraction() * 2.0 * YEAR as f64) as i64,
-            expires: (random.below(20) == 0).then_some(NOW + (random.fraction() - 0.2) as i64 * YEAR),
-            ..Facts::default()
-        };
-        Doc { memory: memory as i64, facts, passages: vec![self.sentence(&mut random)] }
-    }
+fn doc(language: &Language, memory: usize) -> Doc {
+    let mut random = Random(memory as u64 * 7919);
+    let facts = Facts {
+        is_entry: true,
+        category: Some(CATEGORIES[random.below(6)].to_owned()),
+        importance: 1 + random.below(5) as u8,
+        tags: if random.below(3) == 0 { vec![format!("tag{}", random.below(50))] } else { Vec::new() },
+        fold: random.next(),
+        updated: NOW - (random.fraction() * 2.0 * YEAR as f64) as i64,
+        expires: (random.below(20) == 0).then_some(NOW + (random.fraction() - 0.2) as i64 * YEAR),
+        ..Facts::default()
+    };
+    Doc { memory: memory as i64, facts, passages: vec![language.sentence(&mut random)] }
 }
 
 fn build(options: &Options) {
@@ -157,7 +116,7 @@ fn build(options: &Options) {
     let model = Arc::new(Model::builtin().unwrap());
     let mut index = Index::open(&options.dir, model).unwrap();
     let begin = Instant::now();
-    let mut docs = (0..options.rows).map(|memory| language.doc(memory));
+    let mut docs = (0..options.rows).map(|memory| doc(&language, memory));
     assert_eq!(index.update(options.rows as i64, &mut docs).unwrap(), Written::Done);
     let took = begin.elapsed();
     println!("| build | {:.1} s |", took.as_secs_f64());
@@ -165,7 +124,7 @@ fn build(options: &Options) {
 
     let mut times = Vec::new();
     for step in 1..=30 {
-        let mut docs = (0..4).map(|memory| language.doc(memory * 1000 + step));
+        let mut docs = (0..4).map(|memory| doc(&language, memory * 1000 + step));
         let begin = Instant::now();
         assert_eq!(index.update((options.rows + step) as i64, &mut docs).unwrap(), Written::Done);
         times.push(begin.elapsed());
@@ -207,11 +166,9 @@ fn ask(options: &Options) {
             let tail = Tail::default();
             let mut found = 0;
             for round in 0..options.queries + 20 {
-                let doc = language.doc(random.below(options.rows));
-                let words: Vec<_> = doc.passages[0].split(' ').collect();
-                let length = (3 + random.below(8)).min(words.len());
-                let text = words[..length].join(" ");
-                let query = Query { text: &text, filter, candidates: 100, lexical, semantic };
+                let doc = doc(&language, random.below(options.rows));
+                let text = Language::question(&doc.passages[0], &mut random);
+                let query = Query { text: &text, filter, candidates: CANDIDATES, lexical, semantic };
                 let begin = Instant::now();
                 found += index.search(&tail, &query).unwrap().hits.len();
                 if round >= 20 {
@@ -226,6 +183,55 @@ fn ask(options: &Options) {
     }
     println!("| resident, peak | {} MB, {} MB |", memory("VmRSS"), memory("VmHWM"));
     println!("| resident without mapped files | {} MB |", memory("RssAnon"));
+}
+
+/// Writes texts, questions, their vectors (f32, little-endian), and what memdir makes of them: times and best rows.
+fn export(options: &Options, dir: &Path) {
+    let language = Language::read();
+    let model = Arc::new(Model::builtin().unwrap());
+    let mut index = Index::open(&dir.join("index"), Arc::clone(&model)).unwrap();
+    let text = |memory: usize| doc(&language, memory).passages.remove(0);
+    let mut random = Random(42);
+    let questions: Vec<_> = (0..options.queries)
+        .map(|_| Language::question(&text(random.below(options.rows)), &mut random))
+        .collect();
+    let texts: Vec<_> = (0..options.rows).map(text).collect();
+    for (name, texts) in [("texts", &texts), ("questions", &questions)] {
+        fs::write(dir.join(name), texts.join("\n")).unwrap();
+        let mut file = BufWriter::new(fs::File::create(dir.join(format!("{name}.f32"))).unwrap());
+        for text in texts {
+            for number in model.embed(text) {
+                file.write_all(&number.to_le_bytes()).unwrap();
+            }
+        }
+        file.flush().unwrap();
+    }
+
+    let begin = Instant::now();
+    let mut docs = (0..options.rows).map(|memory| doc(&language, memory));
+    assert_eq!(index.update(options.rows as i64, &mut docs).unwrap(), Written::Done);
+    let took = begin.elapsed().as_secs_f64();
+    let bytes: u64 =
+        sizes(&dir.join("index")).iter().filter(|(name, _)| name == "on disk, all").map(|(_, b)| b).sum();
+    let mut kinds = serde_json::Map::new();
+    for (kind, lexical, semantic) in [("words", true, false), ("meaning", false, true), ("both", true, true)]
+    {
+        let (mut times, mut found) = (Vec::new(), Vec::new());
+        for text in questions.iter().take(20).chain(&questions) {
+            let filter = &Filter::default();
+            let query = Query { text, filter, candidates: CANDIDATES, lexical, semantic };
+            let begin = Instant::now();
+            let mut hits = index.search(&Tail::default(), &query).unwrap().hits;
+            times.push(begin.elapsed().as_secs_f64() * 1e3);
+            hits.sort_by(|a, b| (b.lexical + b.semantic).total_cmp(&(a.lexical + a.semantic)));
+            found.push(hits.iter().take(10).map(|hit| hit.memory).collect::<Vec<_>>());
+        }
+        let found = found.split_off(20);
+        kinds.insert(kind.to_owned(), serde_json::json!({"milliseconds": times[20..], "found": found}));
+    }
+    let told =
+        serde_json::json!({"build": took, "bytes": bytes, "dimensions": model.dimensions(), "kinds": kinds});
+    fs::write(dir.join("memdir.json"), told.to_string()).unwrap();
 }
 
 fn milliseconds(times: &[std::time::Duration]) -> String {

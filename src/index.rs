@@ -196,6 +196,11 @@ impl Index {
         self.view.as_ref().map_or_else(Mark::default, |view| view.manifest.mark)
     }
 
+    /// How many passages count, whatever the tail says of them.
+    pub(crate) fn living(&self) -> usize {
+        self.view.as_ref().map_or(0, |view| view.manifest.rows - view.manifest.dead)
+    }
+
     /// As if there were nothing on the disk: the next thing to do is [`Index::rebuild`].
     pub(crate) fn clear(&mut self) {
         self.view = None;

@@ -3,13 +3,14 @@
 //! Events come late, so what was just done may not be among them yet. To know, a file is made in a directory that is
 //! watched, too: when the event of that has come, so have all before it.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind};
+use notify::event::{AccessKind, AccessMode, CreateKind, EventKind, ModifyKind, RemoveKind, RenameMode};
 use notify::{Config, Event, RecommendedWatcher, RecursiveMode, Watcher as _};
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 
 use super::base::Base;
 use super::room::{MEMORIES, ROOM};
@@ -39,6 +40,9 @@ pub(crate) struct Watch {
     looked: Instant,
 }
 
+/// When so many files changed, everything is looked at.
+const MANY: usize = 64;
+
 /// What the events have told.
 #[derive(Default)]
 struct Heard {
@@ -48,8 +52,10 @@ struct Heard {
 
 #[derive(Default)]
 struct State {
-    /// Something happened since it was last asked.
+    /// Something happened since it was last asked, which may be anything.
     is_due: bool,
+    /// Where files were made, written, renamed or removed since, and whether something left that place by a rename.
+    paths: BTreeMap<PathBuf, bool>,
     /// Something happened after which directories may be there that are not watched.
     is_shaken: bool,
     /// Events were lost, or will be.
@@ -58,11 +64,21 @@ struct State {
     cookie: u64,
 }
 
+/// A place below `memories` where something happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Told {
+    pub(crate) path: PathBuf,
+    /// Whether something left it by a rename, which may have been a directory.
+    pub(crate) was_left: bool,
+}
+
 /// What a watch has to say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum News {
     /// Nothing happened since it was last asked, as far as it is told.
     None,
+    /// Something happened at these paths below `memories`, where no directories are, and nowhere else, as far as it is told.
+    At(Vec<Told>),
     /// Something may have.
     Some,
     /// It cannot tell any more: it must be set up again.
@@ -100,7 +116,7 @@ impl Watch {
         if identity(base, &self.memories) != Some(self.root) || self.ask(base).is_none() {
             return News::Broken;
         }
-        let State { is_due, is_shaken, is_broken, .. } = {
+        let State { is_due, is_shaken, is_broken, paths, .. } = {
             let mut state = self.heard.state();
             let cookie = state.cookie;
             // From here on all that happens is news again.
@@ -110,7 +126,12 @@ impl Watch {
             return News::Broken;
         }
         if !is_due && self.looked.elapsed() < TRUST {
-            return News::None;
+            if paths.is_empty() {
+                return News::None;
+            }
+            if let Some(paths) = self.files(&paths) {
+                return News::At(paths);
+            }
         }
         self.looked = Instant::now();
         // The watcher answers when it is done with the events that it has told of: then new directories are watched, and
@@ -124,6 +145,17 @@ impl Watch {
             Ok(()) => News::Some,
             Err(_) => News::Broken,
         }
+    }
+
+    /// These paths, below `memories`; `None` where a directory stands at one of them now, which may hold anything.
+    fn files(&self, paths: &BTreeMap<PathBuf, bool>) -> Option<Vec<Told>> {
+        let each = paths.iter().map(|(path, &was_left)| {
+            let below = path.strip_prefix(&self.memories).ok().filter(|below| *below != Path::new(""))?;
+            let is_directory =
+                rustix::fs::lstat(path).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_dir());
+            (!is_directory).then(|| Told { path: below.to_path_buf(), was_left })
+        });
+        each.collect()
     }
 
     /// Lets the next question be answered with [`News::Some`]: the look at everything failed.
@@ -176,13 +208,29 @@ impl Heard {
         }
         let mut state = self.state();
         match event.kind {
+            EventKind::Access(AccessKind::Close(AccessMode::Write))
+            | EventKind::Create(CreateKind::File)
+            | EventKind::Modify(ModifyKind::Data(_) | ModifyKind::Name(RenameMode::To))
+            | EventKind::Remove(RemoveKind::File) => state.note(&event.paths, false),
+            EventKind::Modify(ModifyKind::Name(_)) => state.note(&event.paths, true),
             // That somebody looks is no news.
-            EventKind::Access(AccessKind::Close(AccessMode::Write)) => state.is_due = true,
             EventKind::Access(_) => {}
             EventKind::Any | EventKind::Other | EventKind::Modify(ModifyKind::Metadata(_)) => {
                 (state.is_due, state.is_shaken) = (true, true);
             }
             EventKind::Create(_) | EventKind::Modify(_) | EventKind::Remove(_) => state.is_due = true,
+        }
+    }
+}
+
+impl State {
+    /// Something happened at these paths.
+    fn note(&mut self, paths: &[PathBuf], was_left: bool) {
+        if !self.is_due {
+            for path in paths {
+                *self.paths.entry(path.clone()).or_default() |= was_left;
+            }
+            self.is_due = paths.is_empty() || self.paths.len() > MANY;
         }
     }
 }

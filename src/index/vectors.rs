@@ -1,13 +1,14 @@
 //! Vectors: sign codes that are scanned, and int8 rows that rescore the best.
 //!
 //! `codes` has a bit for each dimension of each row, and is held in memory: 32 MB for a million rows of 256 dimensions. A
-//! search counts the bits in which each differs from the query's, weighs the bits of the nearest 8,000 by the query's numbers,
-//! and scores the best thousand by their rows in `vectors`.
+//! search counts the bits in which each differs from the query's, weighs the bits of the nearest (8,000 for the best hundred)
+//! by the query's numbers, and scores the best of those (a thousand) by their rows in `vectors`.
 //! No graph is built, so that nothing is approximate but that choice, a row costs nothing to add, and any filter is a set of
 //! rows. Both files only grow; how much of them counts, and what the codes' checksum is, says the manifest.
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use crc32fast::Hasher;
@@ -26,11 +27,16 @@ mod write;
 const CODES: &str = "codes";
 const VECTORS: &str = "vectors";
 
-/// So many rows at least are looked at again, the nearest by their codes.
-const LOOKED_AT: usize = 8000;
+/// So many rows for each that is wanted are looked at again, the nearest by their codes; in all, at least and at most.
+const LOOKED_AT: (usize, RangeInclusive<usize>) = (80, 2000..=8000);
 
-/// So many of those at least are scored.
-const SCORED: usize = 1000;
+/// So many of those are scored.
+const SCORED: (usize, RangeInclusive<usize>) = (10, 200..=1000);
+
+/// So many rows for `k` that are wanted: never fewer than four for each.
+fn enough((each, all): (usize, RangeInclusive<usize>), k: usize) -> usize {
+    (each.saturating_mul(k)).clamp(*all.start(), *all.end()).max(k.saturating_mul(4))
+}
 
 /// What the manifest keeps of the files, beside the number of rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -92,8 +98,8 @@ impl Vectors {
         let mut code = Vec::new();
         let turned = codes::turned(query);
         codes::encode(&turned, &mut code);
-        let rows = codes::nearest(&self.codes, &code, admitted, LOOKED_AT.max(4 * k));
-        let rows = codes::likeliest(&self.codes, &turned, rows, SCORED.max(4 * k));
+        let rows = codes::nearest(&self.codes, &code, admitted, enough(LOOKED_AT, k));
+        let rows = codes::likeliest(&self.codes, &turned, rows, enough(SCORED, k));
         let mut scored = Vec::with_capacity(rows.len());
         rows::score(&self.bytes, &question, &rows, &mut |row, cosine| scored.push((row, cosine)))?;
         scored.sort_unstable_by(|(row, cosine), (other, than)| than.total_cmp(cosine).then(row.cmp(other)));

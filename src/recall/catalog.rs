@@ -127,6 +127,11 @@ impl Catalog {
     pub(super) fn mark(&self) -> i64 {
         self.open.as_ref().map_or(0, |open| open.mark.version)
     }
+
+    /// No more entries than this are known, told without counting them.
+    pub(super) fn most_entries(&self) -> usize {
+        self.open.as_ref().map_or(0, |open| open.index.living() + open.tail.len())
+    }
 }
 
 impl Open {

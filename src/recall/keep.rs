@@ -7,9 +7,9 @@ use std::collections::HashMap;
 
 use super::alike::Saying;
 use super::record::{CATEGORIES, Record, Times, fold, is_category, is_out_of_sight};
-use super::{DateTime, Error, MemoryId, MemoryPath, Recall, Result, Utc};
+use super::{DateTime, Error, MemoryId, MemoryPath, Recall, Result, Utc, rank};
 use crate::entry::{self, Broken, Value};
-use crate::index::{Filter, Query};
+use crate::index::{Filter, Hits, Query};
 use crate::journal::Reach;
 use crate::store::{Edit, Found, Look, OnSimilar, Recent, RecentState, Settings, Snapshot, Warned};
 use crate::version::Operation;
@@ -75,8 +75,10 @@ const MOST_SIMILAR: usize = 3;
 const LEAST_SIMILAR: f32 = 0.5;
 /// So many entries of a category may begin with the same words.
 const MOST_ALIKE_NAMES: u32 = 100_000;
-/// So many are looked at closely.
-const CANDIDATES: usize = 24;
+/// So many are looked for in each way, and so many of all are looked at closely: reading them is what storing costs beside
+/// the change itself.
+const CANDIDATES: usize = 12;
+const LOOKED_AT: usize = 8;
 
 /// An entry that may be the same, or alike.
 #[derive(Debug, Clone)]
@@ -84,6 +86,15 @@ struct Candidate {
     path: MemoryPath,
     /// The cosine of the two texts, where the index told it.
     cosine: f32,
+}
+
+/// What was found out before the lock is taken.
+struct Candidates {
+    /// The newest version that was looked at.
+    mark: i64,
+    /// Whether there is certainly room for one entry more.
+    has_room: bool,
+    all: Vec<Candidate>,
 }
 
 /// A candidate, read.
@@ -115,15 +126,17 @@ impl Recall {
         let store = &self.store;
         let new = field::checked(new, store.settings(), store.now())?;
         self.look_before_storing()?;
-        let (mark, candidates) = self.candidates(&new)?;
+        let Candidates { mark, has_room, all: candidates } = self.candidates(&new)?;
         let settings = store.settings().clone();
         let now = store.now();
         let (stored, warned) = store.change_warned(move |snapshot| {
             let known = read(snapshot, mark, &candidates, &new, &settings, now)?;
             decide(snapshot, &new, &known, &settings, now)
         })?;
-        // It is stored, whatever comes of the others.
-        let _ = self.count_stored(&stored);
+        if !has_room && stored.duplicate_of.is_none() {
+            // It is stored, whatever comes of the others.
+            let _ = self.prune_excess(stored.memory_id);
+        }
         Ok(Stored { warned, ..stored })
     }
 
@@ -160,8 +173,8 @@ impl Recall {
         })
     }
 
-    /// Entries that may be the same as a new one, or alike, and the newest version that was looked at.
-    fn candidates(&self, new: &NewEntry) -> Result<(i64, Vec<Candidate>)> {
+    /// Entries that may be the same as a new one, or alike.
+    fn candidates(&self, new: &NewEntry) -> Result<Candidates> {
         let mut catalog = super::lock(&self.catalog);
         let history = catalog.catch_up(&self.store)?;
         let now = self.store.now().timestamp();
@@ -177,14 +190,23 @@ impl Recall {
                 rows.entry(seen.memory).or_default();
             }
         }
-        let text = new.content.as_str();
-        for filter in [Filter { categories: category, ..base.clone() }, base] {
-            let query =
-                Query { text, filter: &filter, candidates: CANDIDATES, lexical: true, semantic: true };
-            for hit in catalog.search(store, &history, &query)?.hits {
-                let cosine = rows.entry(hit.memory).or_default();
-                *cosine = cosine.max(hit.semantic);
+        // Near-duplicates are of the same category and have the same words; what is alike may be anywhere.
+        let mut alike: HashMap<i64, (f32, f32)> = HashMap::new();
+        for (filter, semantic) in [(Filter { categories: category, ..base.clone() }, false), (base, true)] {
+            let text = new.content.as_str();
+            let query = Query { text, filter: &filter, candidates: CANDIDATES, lexical: true, semantic };
+            let Hits { hits, ideal } = catalog.search(store, &history, &query)?;
+            for hit in hits {
+                let likeness = rank::by_words(hit.lexical, ideal).max(hit.semantic);
+                let known = alike.entry(hit.memory).or_default();
+                *known = (known.0.max(likeness), known.1.max(hit.semantic));
             }
+        }
+        let mut alike: Vec<_> = alike.into_iter().collect();
+        alike.sort_by(|(row, (a, _)), (other, (b, _))| b.total_cmp(a).then(row.cmp(other)));
+        for (row, (_, semantic)) in alike.into_iter().take(LOOKED_AT) {
+            let cosine = rows.entry(row).or_default();
+            *cosine = cosine.max(semantic);
         }
         let mut candidates = Vec::with_capacity(rows.len());
         for (row, cosine) in rows {
@@ -199,7 +221,8 @@ impl Recall {
             let path = version.and_then(|version| version.path).ok_or(Error::NoMemory { id })?;
             candidates.push(Candidate { path, cosine: 0.0 });
         }
-        Ok((catalog.mark(), candidates))
+        let has_room = (catalog.most_entries() as u64) < self.store.settings().entries.max;
+        Ok(Candidates { mark: catalog.mark(), has_room, all: candidates })
     }
 }
 

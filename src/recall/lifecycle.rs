@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::record::{Record, Times};
 use super::retrieve::all_entries;
-use super::{MemoryId, MemoryPath, Recall, Result, Stored, lock, rank};
+use super::{MemoryId, MemoryPath, Recall, Result, lock, rank};
 use crate::index::{Filter, Seen};
 use crate::store::{Edit, Found};
 use crate::version::Operation;
@@ -167,11 +167,8 @@ impl Recall {
         }
     }
 
-    /// Prunes at once where a new entry was one too many.
-    pub(super) fn count_stored(&self, stored: &Stored) -> Result<()> {
-        if stored.duplicate_of.is_some() {
-            return Ok(());
-        }
+    /// Prunes at once where there are too many entries; what was stored a moment ago is not what goes.
+    pub(super) fn prune_excess(&self, stored: MemoryId) -> Result<()> {
         let entries = {
             let mut catalog = lock(&self.catalog);
             let history = catalog.catch_up(&self.store)?;
@@ -180,8 +177,7 @@ impl Recall {
         if entries <= self.store.settings().entries.max {
             return Ok(());
         }
-        // What was stored a moment ago is not what goes.
-        self.end_all(&self.doomed(Some(stored.memory_id))?).map(drop)
+        self.end_all(&self.doomed(Some(stored))?).map(drop)
     }
 }
 

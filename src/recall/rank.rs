@@ -46,14 +46,19 @@ pub(super) fn effective(importance: u8, pinned: bool, updated: i64, now: i64, ha
     f32::from(importance) * (-days / half_life_days).exp2()
 }
 
+/// How good an answer is by words alone: 1 has all of them once.
+pub(super) fn by_words(lexical: f32, ideal: f32) -> f32 {
+    let good = ideal * ONCE;
+    if good > 0.0 { lexical / good } else { 0.0 }
+}
+
 /// Scores the candidates, best first; `words` is the share of words in that, 0 to 1, and the rest is meaning.
 pub(super) fn rank(hits: Hits, words: f32, now: i64, half_life_days: f32) -> Vec<Scored> {
     let Hits { hits, ideal } = hits;
-    let good = ideal * ONCE;
     let mut scored: Vec<Scored> = hits
         .into_iter()
         .map(|hit| {
-            let lexical = if good > 0.0 { hit.lexical / good } else { 0.0 };
+            let lexical = by_words(hit.lexical, ideal);
             let semantic = ((hit.semantic - UNRELATED) / (1.0 - UNRELATED)).max(0.0);
             let relevance = words * lexical + (1.0 - words) * semantic;
             let effective = effective(hit.importance, hit.pinned, hit.updated, now, half_life_days);

@@ -1,14 +1,17 @@
 //! Noticing what others did to the files without reading them all: only those whose stamps have changed.
 
 use std::collections::BTreeSet;
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, OwnedFd};
+#[cfg(feature = "search")]
+use std::os::unix::ffi::OsStrExt as _;
 
 use super::core::Core;
 use super::scan::survey::{Survey, compare_each, reach};
 use super::{Absorbed, Store, lock};
 #[cfg(feature = "search")]
-use crate::disk::{Base, News, Watch};
 use crate::disk::{Go, What, survey};
+#[cfg(feature = "search")]
+use crate::disk::{News, OpenFile, Told, Watch};
 use crate::error::Result;
 use crate::hash::Hash;
 use crate::journal::{History, Reader};
@@ -47,10 +50,13 @@ impl Store {
         self.inner.mend();
         let mut noticed = lock(&self.inner.noticed);
         #[cfg(feature = "search")]
-        if noticed.is_quiet(&self.inner.core.base) {
+        let told = noticed.told(&self.inner.core);
+        #[cfg(not(feature = "search"))]
+        let told: Option<Vec<MemoryPath>> = None;
+        if told.as_ref().is_some_and(Vec::is_empty) {
             return Ok(Absorbed::default());
         }
-        let found = self.look_again(&mut noticed);
+        let found = self.look_again(&mut noticed, told);
         #[cfg(feature = "search")]
         if let (Err(_), Some(watch)) = (&found, &noticed.watch) {
             watch.shake();
@@ -82,13 +88,14 @@ impl Store {
         Ok(())
     }
 
-    /// Looks at what changed since the last look.
-    fn look_again(&self, noticed: &mut Noticed) -> Result<Survey> {
+    /// Looks at what changed since the last look: of what others did at these paths alone, where it is known that they did
+    /// nothing else.
+    fn look_again(&self, noticed: &mut Noticed, told: Option<Vec<MemoryPath>>) -> Result<Survey> {
         let reader = self.reader()?;
         let history = reader.as_ref().map(Reader::history);
         let core = &self.inner.core;
         let mut stamps = noticed.stamps.take().or_else(|| load(core)).unwrap_or_default();
-        let found = look(core, history, &mut stamps);
+        let found = look(core, history, &mut stamps, told);
         if found.is_ok() && stamps.unsaved > MUCH && core.base.write_derived(STAMPS, &stamps.encode()).is_ok()
         {
             stamps.unsaved = 0;
@@ -114,23 +121,47 @@ impl Noticed {
         self.watch.is_some()
     }
 
-    /// Whether nothing happened since the last look.
-    fn is_quiet(&mut self, base: &Base) -> bool {
-        let Some(watch) = &mut self.watch else { return false };
-        match watch.news(base) {
-            // Of a file that has other names, somebody may write to one of those.
-            News::None => self.stamps.as_ref().is_some_and(|stamps| !stamps.has_links),
-            News::Some => false,
+    /// The files to which something happened since the last look; `None`: it may be any.
+    fn told(&mut self, core: &Core) -> Option<Vec<MemoryPath>> {
+        let watch = self.watch.as_mut()?;
+        // Of a file that has other names, somebody may write to one of those.
+        let stamps = self.stamps.as_ref().filter(|stamps| !stamps.has_links);
+        match watch.news(&core.base) {
+            News::None => stamps.map(|_| Vec::new()),
+            News::At(told) => stamps.and_then(|stamps| files_of(core, &told, stamps)),
+            News::Some => None,
             News::Broken => {
-                self.watch = Watch::begin(base);
+                self.watch = Watch::begin(&core.base);
                 // The look that comes now is the one that it asks for.
                 if let Some(watch) = &mut self.watch {
-                    watch.news(base);
+                    watch.news(&core.base);
                 }
-                false
+                None
             }
         }
     }
+}
+
+/// The files that may have changed, as they are told, of those that a look at everything would compare; `None` where more
+/// may have: a directory was there, or the file has another name.
+#[cfg(feature = "search")]
+fn files_of(core: &Core, told: &[Told], stamps: &Stamps) -> Option<Vec<MemoryPath>> {
+    let mut files = Vec::new();
+    for Told { path, was_left } in told {
+        let Ok(path) = reach(&MemoryPath::ROOT, path.as_os_str().as_bytes()) else { continue };
+        let is_known = stamps.knows(path.as_str());
+        if !is_known && *was_left && stamps.knows_below(path.as_str()) {
+            return None;
+        }
+        if is_known || !path.segments().any(|name| is_passed_over(name.as_bytes())) {
+            let has_links = |open: OpenFile| open.stamp.nlink > 1;
+            if core.base.sandbox.open_file(&path).is_ok_and(|found| found.is_ok_and(has_links)) {
+                return None;
+            }
+            files.push(path);
+        }
+    }
+    Some(files)
 }
 
 fn load(core: &Core) -> Option<Stamps> {
@@ -138,7 +169,14 @@ fn load(core: &Core) -> Option<Stamps> {
 }
 
 /// What differs between files and history. On an error the mark stays where it was.
-fn look(core: &Core, history: Option<History<'_>>, stamps: &mut Stamps) -> Result<Survey> {
+///
+/// Where others did something at the paths in `told` alone, no other files are looked at but those that the history names.
+fn look(
+    core: &Core,
+    history: Option<History<'_>>,
+    stamps: &mut Stamps,
+    told: Option<Vec<MemoryPath>>,
+) -> Result<Survey> {
     let Some(root) = core.base.sandbox.root()? else { return Ok(Survey::default()) };
     // Read first: what comes later is newer than the mark.
     let (mark, chain) = match history {
@@ -151,14 +189,45 @@ fn look(core: &Core, history: Option<History<'_>>, stamps: &mut Stamps) -> Resul
         }
         _ => None,
     };
+    let mut told = told;
     let changed = if let Some(changed) = changed {
         changed
     } else {
+        told = None;
         *stamps = Stamps::default();
         history.map(|history| history.paths_since(0)).transpose()?.flatten().unwrap_or_default()
     };
     stamps.unsaved += changed.len();
     let mut suspects: BTreeSet<MemoryPath> = changed.into_iter().map(MemoryPath::from_normal).collect();
+    let is_whole = told.is_none();
+    let mut has_links = false;
+    if let Some(told) = told {
+        suspects.extend(told);
+    } else {
+        has_links = walk(core, &root, stamps, &mut suspects)?;
+    }
+    for path in &suspects {
+        stamps.doubt(path.as_str());
+    }
+    let found = compare_each(core, history, suspects, &mut |path, stamp| match stamp {
+        Some(stamp) => {
+            has_links |= stamp.nlink > 1;
+            stamps.note(path.as_str(), stamp);
+        }
+        None => stamps.forget(path.as_str()),
+    })?;
+    (stamps.mark, stamps.chain) = (mark, chain);
+    stamps.has_links = has_links || !is_whole && stamps.has_links;
+    Ok(found)
+}
+
+/// Adds the files that are not what the stamps say; returns whether one has another name.
+fn walk(
+    core: &Core,
+    root: &OwnedFd,
+    stamps: &mut Stamps,
+    suspects: &mut BTreeSet<MemoryPath>,
+) -> Result<bool> {
     stamps.begin();
     let mut has_links = false;
     survey(root.as_fd(), &mut |seen| {
@@ -193,13 +262,5 @@ fn look(core: &Core, history: Option<History<'_>>, stamps: &mut Stamps) -> Resul
         }
         suspects.insert(path);
     }
-    for path in &suspects {
-        stamps.doubt(path.as_str());
-    }
-    let found = compare_each(core, history, suspects, &mut |path, stamp| match stamp {
-        Some(stamp) => stamps.note(path.as_str(), stamp),
-        None => stamps.forget(path.as_str()),
-    })?;
-    (stamps.mark, stamps.chain, stamps.has_links) = (mark, chain, has_links);
-    Ok(found)
+    Ok(has_links)
 }

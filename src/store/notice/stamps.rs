@@ -62,6 +62,16 @@ impl Stamps {
         known.same.is_some_and(|same| Same::of(stamp) == Some(same))
     }
 
+    /// Whether a file is known at a path.
+    pub(super) fn knows(&self, path: &str) -> bool {
+        self.files.contains_key(path)
+    }
+
+    /// Whether files are known below a path: then it was that of a directory.
+    pub(super) fn knows_below(&self, path: &str) -> bool {
+        self.files.keys().any(|file| file.strip_prefix(path).is_some_and(|rest| rest.starts_with('/')))
+    }
+
     /// The files that this look has not met.
     pub(super) fn unmet(&self) -> Vec<Box<str>> {
         let unmet = self.files.iter().filter(|(_, known)| known.round != self.round);
