@@ -125,6 +125,8 @@ pub struct Retrieved {
 /// As many candidates of each kind are looked at, or so many times what is asked for.
 const CANDIDATES: usize = 100;
 const CANDIDATES_PER_ANSWER: usize = 4;
+/// Of a longer question the rarest words count.
+const WORDS: usize = 64;
 /// What scores less answers nothing: chosen on the set of questions in `fixtures/retrieval`.
 pub(super) const MIN_SCORE: f32 = 0.1;
 
@@ -319,6 +321,7 @@ impl Finder<'_> {
             text: &ask.query,
             filter: &self.filter,
             candidates,
+            words: WORDS,
             lexical: ask.lexical,
             semantic: ask.semantic,
         };
