@@ -168,7 +168,8 @@ fn ask(options: &Options) {
             for round in 0..options.queries + 20 {
                 let doc = doc(&language, random.below(options.rows));
                 let text = Language::question(&doc.passages[0], &mut random);
-                let query = Query { text: &text, filter, candidates: CANDIDATES, lexical, semantic };
+                let query =
+                    Query { text: &text, filter, candidates: CANDIDATES, words: 64, lexical, semantic };
                 let begin = Instant::now();
                 found += index.search(&tail, &query).unwrap().hits.len();
                 if round >= 20 {
@@ -219,7 +220,7 @@ fn export(options: &Options, dir: &Path) {
         let (mut times, mut found) = (Vec::new(), Vec::new());
         for text in questions.iter().take(20).chain(&questions) {
             let filter = &Filter::default();
-            let query = Query { text, filter, candidates: CANDIDATES, lexical, semantic };
+            let query = Query { text, filter, candidates: CANDIDATES, words: 64, lexical, semantic };
             let begin = Instant::now();
             let mut hits = index.search(&Tail::default(), &query).unwrap().hits;
             times.push(begin.elapsed().as_secs_f64() * 1e3);

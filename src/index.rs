@@ -81,6 +81,8 @@ pub(crate) struct Query<'a> {
     pub(crate) filter: &'a Filter,
     /// So many of the best of each kind come back.
     pub(crate) candidates: usize,
+    /// Of a text with more words the rarest so many count.
+    pub(crate) words: usize,
     pub(crate) lexical: bool,
     pub(crate) semantic: bool,
 }

@@ -12,9 +12,6 @@ use super::vectors::Bitmap;
 use super::view::View;
 use super::{Filter, Hit, Hits, Index, IndexError, Query, Seen, Tail};
 
-/// Of a query with more terms the rarest count.
-const TERMS: usize = 64;
-
 /// A passage that may be a hit, before it is known what it is: a row of the index, or a place in the tail.
 const TAIL: u32 = 1 << 31;
 
@@ -31,7 +28,7 @@ pub(super) fn search(index: &Index, tail: &Tail, query: &Query<'_>) -> Result<Hi
         .flat_map(|known| (0..known.passages.len()).map(move |ordinal| (known, ordinal)))
         .collect();
     let late = Late(late);
-    let asked = if query.lexical { Some(terms(view, tail, query.text)?) } else { None };
+    let asked = if query.lexical { Some(terms(view, tail, query)?) } else { None };
     let vector = query.semantic.then(|| index.model().embed(query.text));
     let vector = vector.filter(|vector| vector.iter().any(|value| value.abs() > 0.0));
     let mut ideal = 0.0;
@@ -64,17 +61,21 @@ impl<'a> Late<'a> {
 }
 
 /// The terms that count, and how often they occur.
-fn terms(view: Option<&View>, tail: &Tail, text: &str) -> Result<(Vec<Asked>, Statistics), IndexError> {
-    let mut asked = asked(text);
+fn terms(
+    view: Option<&View>,
+    tail: &Tail,
+    query: &Query<'_>,
+) -> Result<(Vec<Asked>, Statistics), IndexError> {
+    let mut asked = asked(query.text);
     let names = asked.iter().map(|asked| asked.term.as_str());
     let mut statistics = match view {
         Some(view) => view.lexical.statistics(names)?,
         None => Statistics::default(),
     };
     tail.count(&asked, &mut statistics);
-    if asked.len() > TERMS {
+    if asked.len() > query.words {
         asked.sort_by_key(|asked| statistics.found(&asked.term));
-        asked.truncate(TERMS);
+        asked.truncate(query.words);
     }
     Ok((asked, statistics))
 }

@@ -47,7 +47,7 @@ fn put(index: &mut Index, mark: i64, docs: Vec<Doc>) {
 }
 
 fn words(index: &Index, tail: &Tail, text: &str, filter: &Filter) -> Vec<i64> {
-    let query = Query { text, filter, candidates: 10, lexical: true, semantic: false };
+    let query = Query { text, filter, candidates: 10, words: 64, lexical: true, semantic: false };
     let mut hits = index.search(tail, &query).unwrap().hits;
     hits.sort_by(|one, other| other.lexical.total_cmp(&one.lexical).then(one.memory.cmp(&other.memory)));
     hits.into_iter().map(|hit| hit.memory).collect()
@@ -200,6 +200,7 @@ fn a_tail_scores_like_the_index() {
         text: "red houses, blue sky",
         filter: &filter,
         candidates: 10,
+        words: 64,
         lexical: true,
         semantic: false,
     };
@@ -516,6 +517,7 @@ fn every_hit_has_its_cosine_from_the_index_as_from_a_tail() {
         text: "a sleeping cat on a sofa",
         filter: &filter,
         candidates,
+        words: 64,
         lexical,
         semantic: true,
     };

@@ -9,7 +9,7 @@ use super::alike::Saying;
 use super::record::{CATEGORIES, Record, Times, fold, is_category, is_out_of_sight};
 use super::{DateTime, Error, MemoryId, MemoryPath, Recall, Result, Utc, rank};
 use crate::entry::{self, Broken, Value};
-use crate::index::{Filter, Hits, Query};
+use crate::index::{Filter, Hit, Hits, Query};
 use crate::journal::Reach;
 use crate::store::{Edit, Found, Look, OnSimilar, Recent, RecentState, Settings, Snapshot, Warned};
 use crate::version::Operation;
@@ -75,10 +75,14 @@ const MOST_SIMILAR: usize = 3;
 const LEAST_SIMILAR: f32 = 0.5;
 /// So many entries of a category may begin with the same words.
 const MOST_ALIKE_NAMES: u32 = 100_000;
-/// So many are looked for in each way, and so many of all are looked at closely: reading them is what storing costs beside
-/// the change itself.
-const CANDIDATES: usize = 12;
+/// So many are looked for by words and by meaning each, with the rarest words of the text, and so many of them are looked at
+/// closely, the likeliest: reading them is what storing costs beside the change itself. A near-duplicate has nearly all the
+/// words, so that it is among the first by those.
+const CANDIDATES: usize = 24;
+const WORDS: usize = 16;
 const LOOKED_AT: usize = 8;
+/// What is less like the text, by words and by meaning, is not looked at: it would not be told.
+const LEAST_LIKELY: f32 = 0.4;
 
 /// An entry that may be the same, or alike.
 #[derive(Debug, Clone)]
@@ -185,28 +189,29 @@ impl Recall {
         let store = &self.store;
         rows.extend(catalog.all(store, &history, &same)?.into_iter().map(|seen| (seen.memory, 1.0)));
         if let Some(key) = &new.key {
-            let keyed = Filter { key: Some(key.clone()), categories: category.clone(), ..base.clone() };
+            let keyed = Filter { key: Some(key.clone()), categories: category, ..base.clone() };
             for seen in catalog.all(store, &history, &keyed)? {
                 rows.entry(seen.memory).or_default();
             }
         }
-        // Near-duplicates are of the same category and have the same words; what is alike may be anywhere.
-        let mut alike: HashMap<i64, (f32, f32)> = HashMap::new();
-        for (filter, semantic) in [(Filter { categories: category, ..base.clone() }, false), (base, true)] {
-            let text = new.content.as_str();
-            let query = Query { text, filter: &filter, candidates: CANDIDATES, lexical: true, semantic };
-            let Hits { hits, ideal } = catalog.search(store, &history, &query)?;
-            for hit in hits {
-                let likeness = rank::by_words(hit.lexical, ideal).max(hit.semantic);
-                let known = alike.entry(hit.memory).or_default();
-                *known = (known.0.max(likeness), known.1.max(hit.semantic));
-            }
-        }
-        let mut alike: Vec<_> = alike.into_iter().collect();
-        alike.sort_by(|(row, (a, _)), (other, (b, _))| b.total_cmp(a).then(row.cmp(other)));
-        for (row, (_, semantic)) in alike.into_iter().take(LOOKED_AT) {
-            let cosine = rows.entry(row).or_default();
-            *cosine = cosine.max(semantic);
+        let query = Query {
+            text: &new.content,
+            filter: &base,
+            candidates: CANDIDATES,
+            words: WORDS,
+            lexical: true,
+            semantic: true,
+        };
+        let Hits { hits, ideal } = catalog.search(store, &history, &query)?;
+        let mut alike: Vec<(f32, Hit)> = hits
+            .into_iter()
+            .map(|hit| (rank::by_words(hit.lexical, ideal).max(hit.semantic), hit))
+            .filter(|(likeness, _)| *likeness >= LEAST_LIKELY)
+            .collect();
+        alike.sort_by(|(a, hit), (b, other)| b.total_cmp(a).then(hit.memory.cmp(&other.memory)));
+        for (_, hit) in alike.into_iter().take(LOOKED_AT) {
+            let cosine = rows.entry(hit.memory).or_default();
+            *cosine = cosine.max(hit.semantic);
         }
         let mut candidates = Vec::with_capacity(rows.len());
         for (row, cosine) in rows {
@@ -281,33 +286,32 @@ fn decide(
     now: DateTime<Utc>,
 ) -> Result<(Vec<Edit>, Stored)> {
     let saying = Saying::of(&new.content);
+    let sayings: Vec<Saying> = known.iter().map(|one| Saying::of(one.content())).collect();
     let is_replaced = |one: &Known| {
         let has_key = new.key.is_some() && one.record.key == new.key;
         new.supersedes.contains(&one.id) || has_key && one.record.category.as_ref() == Some(&new.category)
     };
-    let duplicate = known.iter().position(|one| {
-        let old = Saying::of(one.content());
+    let duplicate = known.iter().zip(&sayings).position(|(one, old)| {
         one.record.category.as_ref() == Some(&new.category)
             && !new.supersedes.contains(&one.id)
             // Another key is another thing, however it is worded.
             && (one.record.key.is_none() || new.key.is_none() || one.record.key == new.key)
-            && (saying.is_same(&old) || saying.is_near(&old))
+            && (saying.is_same(old) || saying.is_near(old))
     });
     // Front matter that cannot be edited in place is a person's own form of YAML: that entry stays, and this one beside it.
     let merged = duplicate.and_then(|at| merged(&known[at], new, now).ok().map(|text| (at, text)));
     let duplicate = merged.as_ref().map(|(at, _)| *at);
     let mut superseded = Vec::new();
     let mut similar = Vec::new();
-    for (at, one) in known.iter().enumerate().filter(|(at, _)| Some(*at) != duplicate) {
-        let old = Saying::of(one.content());
-        let score = one.cosine.max(saying.overlap(&old));
+    for (at, (one, old)) in known.iter().zip(&sayings).enumerate().filter(|(at, _)| Some(*at) != duplicate) {
+        let score = one.cosine.max(saying.overlap(old));
         let is_so_alike = settings.entries.on_similar == OnSimilar::Supersede
             && one.record.category.as_ref() == Some(&new.category)
             && f64::from(score) > settings.entries.similar_threshold;
         if is_replaced(one) || is_so_alike {
             superseded.push(at);
         } else if score >= LEAST_SIMILAR {
-            let (content, differs) = (one.content().to_owned(), saying.differences(&old));
+            let (content, differs) = (one.content().to_owned(), saying.differences(old));
             similar.push(Similar { id: one.id, content, score, differs });
         }
     }

@@ -127,6 +127,8 @@ pub struct Retrieved {
 const CANDIDATES: usize = 100;
 const CANDIDATES_PER_ANSWER: usize = 4;
 const MOST_CANDIDATES: usize = 20_000;
+/// Of a longer question the rarest words count.
+const WORDS: usize = 64;
 /// What scores less answers nothing: chosen on the set of questions in `fixtures/retrieval`.
 pub(super) const MIN_SCORE: f32 = 0.1;
 
@@ -351,6 +353,7 @@ impl Finder<'_> {
             text: &ask.query,
             filter: &self.filter,
             candidates,
+            words: WORDS,
             lexical: ask.lexical,
             semantic: ask.semantic,
         };

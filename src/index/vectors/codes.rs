@@ -1,7 +1,6 @@
 //! Sign codes: a bit for each dimension, 1 where a number is positive. The share of bits in which two codes differ is an
 //! estimate of the angle between their vectors (random hyperplanes: Charikar 2002), good enough to choose what is scored.
 
-use std::array;
 use std::f32::consts::FRAC_1_SQRT_2;
 
 use super::bitmap::{Bitmap, bits};
@@ -67,14 +66,7 @@ pub(super) fn encode(turned: &[f32], into: &mut Vec<u64>) {
 /// in order; of equals the first. The query loses nothing here, so that this tells more than [`nearest`].
 pub(super) fn likeliest(codes: &[u64], turned: &[f32], mut rows: Vec<u32>, want: usize) -> Vec<u32> {
     if rows.len() > want {
-        let sum = |part: &[f32], byte: usize| -> f32 {
-            part.iter()
-                .enumerate()
-                .map(|(bit, number)| if byte >> bit & 1 == 1 { *number } else { -number })
-                .sum()
-        };
-        let sums: Vec<[f32; 256]> =
-            turned.chunks(8).map(|part| array::from_fn(|byte| sum(part, byte))).collect();
+        let sums: Vec<[f32; 256]> = turned.chunks(8).map(sums).collect();
         let words = words(turned.len());
         let product = |row: u32| -> f32 {
             let code = &codes[row as usize * words..][..words];
@@ -88,6 +80,17 @@ pub(super) fn likeliest(codes: &[u64], turned: &[f32], mut rows: Vec<u32>, want:
         rows.sort_unstable();
     }
     rows
+}
+
+/// For each byte of a code the sum of eight numbers, of each its sign as the bit has it: from the byte with one bit less.
+fn sums(part: &[f32]) -> [f32; 256] {
+    let mut sums = [0.0; 256];
+    sums[0] = -part.iter().sum::<f32>();
+    for byte in 1..256_usize {
+        let number = part.get(byte.trailing_zeros() as usize).copied().unwrap_or_default();
+        sums[byte] = sums[byte & (byte - 1)] + 2.0 * number;
+    }
+    sums
 }
 
 /// The `want` rows of those admitted whose codes differ least from a query's: in order; of equals the first.
