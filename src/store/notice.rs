@@ -1,4 +1,5 @@
-//! Noticing what others did to the files without reading them all: only those whose stamps have changed.
+//! Noticing what others did to the files without reading them all: only those whose stamps have changed; and where the
+//! system tells of it, without looking at all stamps.
 
 use std::collections::BTreeSet;
 use std::os::fd::AsFd as _;
@@ -6,14 +7,16 @@ use std::os::fd::AsFd as _;
 use super::core::Core;
 use super::scan::survey::{Survey, compare_each, reach};
 use super::{Absorbed, Store, lock};
-#[cfg(feature = "search")]
-use crate::disk::{Base, News, Watch};
 use crate::disk::{Go, What, survey};
+#[cfg(feature = "search")]
+use crate::disk::{News, Watch};
 use crate::error::Result;
 use crate::hash::Hash;
 use crate::journal::{History, Reader};
 use crate::path::{MemoryPath, is_passed_over};
 
+#[cfg(feature = "search")]
+mod places;
 mod stamps;
 
 use stamps::Stamps;
@@ -23,6 +26,9 @@ const STAMPS: &str = "stamps";
 
 /// With so much that is not in the file it is written anew; less is looked at again by the next process.
 const MUCH: usize = if cfg!(test) { 4 } else { 64 };
+
+/// Paths at which something happened, and nowhere else.
+type Places = BTreeSet<MemoryPath>;
 
 /// What is known of the files between two looks.
 #[derive(Default)]
@@ -47,9 +53,12 @@ impl Store {
         self.inner.mend();
         let mut noticed = lock(&self.inner.noticed);
         #[cfg(feature = "search")]
-        if noticed.is_quiet(&self.inner.core.base) {
-            return Ok(Absorbed::default());
-        }
+        let found = match noticed.news(&self.inner.core.base) {
+            News::None => return Ok(Absorbed::default()),
+            News::At(paths) => self.look_again(&mut noticed, Some(paths)),
+            News::Everywhere | News::Broken => self.look_again(&mut noticed, None),
+        };
+        #[cfg(not(feature = "search"))]
         let found = self.look_again(&mut noticed);
         #[cfg(feature = "search")]
         if let (Err(_), Some(watch)) = (&found, &noticed.watch) {
@@ -66,11 +75,12 @@ impl Store {
         Ok(Absorbed { versions: versions?, files })
     }
 
-    /// Lets the system tell from now on when something happens to the files: as long as nothing does, [`Store::notice`]
-    /// costs no look at them, but for one every half a minute: some of what can be done to a file is not told. For a process
-    /// that lives long: it holds a thread, and a watch on every directory.
+    /// Lets the system tell from now on when something happens to the files, and to which: [`Store::notice`] looks at no
+    /// others then. At all it looks when something happened to a directory, to more than a few files, or to one that has
+    /// other names, and every half a minute: some of what can be done to a file is not told. For a process that lives long:
+    /// it holds a thread, and a watch on every directory.
     ///
-    /// Where the system does not let us watch, each call looks, as before.
+    /// Where the system does not let us watch, each call looks at all, as before.
     ///
     /// # Errors
     /// As [`Store::history`].
@@ -82,54 +92,23 @@ impl Store {
         Ok(())
     }
 
-    /// Looks at what changed since the last look.
-    fn look_again(&self, noticed: &mut Noticed) -> Result<Survey> {
+    /// Looks at what changed since the last look: only at these paths, if that is known to be enough.
+    fn look_again(&self, noticed: &mut Noticed, at: Option<Places>) -> Result<Survey> {
         let reader = self.reader()?;
         let history = reader.as_ref().map(Reader::history);
         let core = &self.inner.core;
         let mut stamps = noticed.stamps.take().or_else(|| load(core)).unwrap_or_default();
-        let found = look(core, history, &mut stamps);
+        let found = match at.map(|at| noticed.look_at(core, history, &mut stamps, at)).transpose() {
+            Ok(Some(Some(found))) => Ok(found),
+            Ok(_) => look(core, history, &mut stamps),
+            Err(error) => Err(error),
+        };
         if found.is_ok() && stamps.unsaved > MUCH && core.base.write_derived(STAMPS, &stamps.encode()).is_ok()
         {
             stamps.unsaved = 0;
         }
         noticed.stamps = Some(stamps);
         found
-    }
-}
-
-#[cfg(feature = "search")]
-impl Noticed {
-    /// Knows nothing of any file, so that a look reads them all.
-    #[cfg(test)]
-    pub(super) fn forget(&mut self) {
-        let has_links = self.stamps.as_ref().is_some_and(|stamps| stamps.has_links);
-        let mut stamps = Stamps::default();
-        stamps.has_links = has_links;
-        self.stamps = Some(stamps);
-    }
-
-    #[cfg(test)]
-    pub(super) fn has_watch(&self) -> bool {
-        self.watch.is_some()
-    }
-
-    /// Whether nothing happened since the last look.
-    fn is_quiet(&mut self, base: &Base) -> bool {
-        let Some(watch) = &mut self.watch else { return false };
-        match watch.news(base) {
-            // Of a file that has other names, somebody may write to one of those.
-            News::None => self.stamps.as_ref().is_some_and(|stamps| !stamps.has_links),
-            News::Some => false,
-            News::Broken => {
-                self.watch = Watch::begin(base);
-                // The look that comes now is the one that it asks for.
-                if let Some(watch) = &mut self.watch {
-                    watch.news(base);
-                }
-                false
-            }
-        }
     }
 }
 
@@ -140,25 +119,14 @@ fn load(core: &Core) -> Option<Stamps> {
 /// What differs between files and history. On an error the mark stays where it was.
 fn look(core: &Core, history: Option<History<'_>>, stamps: &mut Stamps) -> Result<Survey> {
     let Some(root) = core.base.sandbox.root()? else { return Ok(Survey::default()) };
-    // Read first: what comes later is newer than the mark.
-    let (mark, chain) = match history {
-        Some(history) => history.end()?,
-        None => (0, Hash([0; 32])),
-    };
-    let changed = match history {
-        Some(history) if history.chain_at(stamps.mark)? == Some(stamps.chain) => {
-            history.paths_since(stamps.mark)?
-        }
-        _ => None,
-    };
-    let changed = if let Some(changed) = changed {
+    let end = end(history)?;
+    let changed = if let Some(changed) = changed(history, stamps)? {
         changed
     } else {
         *stamps = Stamps::default();
         history.map(|history| history.paths_since(0)).transpose()?.flatten().unwrap_or_default()
     };
-    stamps.unsaved += changed.len();
-    let mut suspects: BTreeSet<MemoryPath> = changed.into_iter().map(MemoryPath::from_normal).collect();
+    let mut suspects = of_history(changed, stamps);
     stamps.begin();
     let mut has_links = false;
     survey(root.as_fd(), &mut |seen| {
@@ -193,13 +161,44 @@ fn look(core: &Core, history: Option<History<'_>>, stamps: &mut Stamps) -> Resul
         }
         suspects.insert(path);
     }
+    let found = compare(core, history, stamps, suspects)?;
+    (stamps.mark, stamps.chain) = end;
+    stamps.has_links = has_links;
+    Ok(found)
+}
+
+/// The end of the history, to be read first: what comes later is newer than the mark.
+fn end(history: Option<History<'_>>) -> Result<(i64, Hash)> {
+    history.map_or(Ok((0, Hash([0; 32]))), History::end)
+}
+
+/// Where something changed in the history since the mark; `None` where nobody can tell.
+fn changed(history: Option<History<'_>>, stamps: &Stamps) -> Result<Option<Vec<String>>> {
+    match history {
+        Some(history) if history.chain_at(stamps.mark)? == Some(stamps.chain) => {
+            history.paths_since(stamps.mark)
+        }
+        _ => Ok(None),
+    }
+}
+
+fn of_history(changed: Vec<String>, stamps: &mut Stamps) -> BTreeSet<MemoryPath> {
+    stamps.unsaved += changed.len();
+    changed.into_iter().map(MemoryPath::from_normal).collect()
+}
+
+/// Compares files with their memories, and takes note of what they are.
+fn compare(
+    core: &Core,
+    history: Option<History<'_>>,
+    stamps: &mut Stamps,
+    suspects: BTreeSet<MemoryPath>,
+) -> Result<Survey> {
     for path in &suspects {
         stamps.doubt(path.as_str());
     }
-    let found = compare_each(core, history, suspects, &mut |path, stamp| match stamp {
+    compare_each(core, history, suspects, &mut |path, stamp| match stamp {
         Some(stamp) => stamps.note(path.as_str(), stamp),
         None => stamps.forget(path.as_str()),
-    })?;
-    (stamps.mark, stamps.chain, stamps.has_links) = (mark, chain, has_links);
-    Ok(found)
+    })
 }
