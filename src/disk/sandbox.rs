@@ -111,6 +111,18 @@ impl Place {
     }
 }
 
+#[cfg(all(feature = "search", target_os = "linux"))]
+fn has_folding_flag(dir: BorrowedFd<'_>) -> bool {
+    /// From `linux/fs.h`.
+    const FS_CASEFOLD_FL: u32 = 0x4000_0000;
+    rustix::fs::ioctl_getflags(dir).is_ok_and(|flags| flags.bits() & FS_CASEFOLD_FL != 0)
+}
+
+#[cfg(all(feature = "search", not(target_os = "linux")))]
+fn has_folding_flag(_: BorrowedFd<'_>) -> bool {
+    false
+}
+
 /// How a file is opened: a FIFO does not hang, a terminal is not taken over, a link is not followed.
 pub(super) const FILE: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW)
@@ -192,6 +204,17 @@ impl Sandbox {
             }
             (_, seen) => Ok(Err(seen.look(self.home))),
         })
+    }
+
+    /// Whether a directory is one of those, on file systems that have such, whose names are the same that differ in case.
+    /// (One that cannot be looked into may be.)
+    #[cfg(feature = "search")]
+    pub(crate) fn folds_case(&self, dir: &MemoryPath) -> bool {
+        match self.open_dir(dir) {
+            Ok(Ok(dir)) => has_folding_flag(dir.as_fd()),
+            Ok(Err(_)) => false,
+            Err(_) => true,
+        }
     }
 
     /// A file's content, whole.

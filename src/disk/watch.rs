@@ -2,28 +2,34 @@
 //!
 //! Events come late, so what was just done may not be among them yet. To know, a file is made in a directory that is
 //! watched, too: when the event of that has come, so have all before it.
+//!
+//! Where something happened is kept, as long as it is at few paths, so that nobody has to look elsewhere. An event does not
+//! always tell a file from a directory: whoever looks at the paths must, and look at everything where one is a directory.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use notify::event::{AccessKind, AccessMode, CreateKind, EventKind, ModifyKind, RemoveKind, RenameMode};
+use notify::event::{AccessKind, AccessMode, CreateKind, EventKind, ModifyKind, RemoveKind};
 use notify::{Config, Event, RecommendedWatcher, RecursiveMode, Watcher as _};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags};
 
 use super::base::Base;
 use super::room::{MEMORIES, ROOM};
 use super::stat;
 use crate::id::fill_random;
+use crate::path::MemoryPath;
 
 /// The directory in `.memdir/index/` for files that are made to be noticed.
 const COOKIES: &str = "cookie";
-/// How long the event of such a file is waited for.
-const PATIENCE: Duration = Duration::from_millis(250);
+/// How long the event of such a file is waited for. (Tests count what is looked at, on busy machines, too.)
+const PATIENCE: Duration = if cfg!(test) { Duration::from_secs(60) } else { Duration::from_millis(250) };
 /// Not all that is done to a file is told: not what is done by a name that it got elsewhere, nor through a memory map. So
 /// it is looked for now and then.
 const TRUST: Duration = Duration::from_secs(30);
+/// As many paths are kept; where more happens everything is looked at.
+const MOST_PATHS: usize = 64;
 
 /// A watch over a store's memories.
 pub(crate) struct Watch {
@@ -31,31 +37,32 @@ pub(crate) struct Watch {
     heard: Arc<Heard>,
     /// Device and inode of `memories` when the watch began.
     root: (u64, u64),
-    memories: PathBuf,
     cookies: PathBuf,
-    /// What the names of this watch's cookies begin with.
-    prefix: String,
     asked: u64,
     /// When everything was last looked at.
     looked: Instant,
+    /// [`State::is_shaken`] when it was last asked.
+    is_shaken: bool,
+    /// Whether names of the file system are the same that differ in case.
+    folds: bool,
 }
 
-/// When so many files changed, everything is looked at.
-const MANY: usize = 64;
-
 /// What the events have told.
-#[derive(Default)]
 struct Heard {
+    /// What the events' paths begin with.
+    memories: PathBuf,
+    /// What the names of this watch's cookies begin with.
+    prefix: String,
     state: Mutex<State>,
     changed: Condvar,
 }
 
 #[derive(Default)]
 struct State {
-    /// Something happened since it was last asked, which may be anything.
-    is_due: bool,
-    /// Where files were made, written, renamed or removed since, and whether something left that place by a rename.
-    paths: BTreeMap<PathBuf, bool>,
+    /// Something happened since it was last asked, at these paths.
+    paths: BTreeSet<MemoryPath>,
+    /// Something happened at too many paths, or nobody knows where.
+    is_everywhere: bool,
     /// Something happened after which directories may be there that are not watched.
     is_shaken: bool,
     /// Events were lost, or will be.
@@ -64,23 +71,16 @@ struct State {
     cookie: u64,
 }
 
-/// A place below `memories` where something happened.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Told {
-    pub(crate) path: PathBuf,
-    /// Whether something left it by a rename, which may have been a directory.
-    pub(crate) was_left: bool,
-}
-
 /// What a watch has to say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum News {
     /// Nothing happened since it was last asked, as far as it is told.
     None,
-    /// Something happened at these paths below `memories`, where no directories are, and nowhere else, as far as it is told.
-    At(Vec<Told>),
-    /// Something may have.
-    Some,
+    /// Something happened at these paths, and nowhere else. Where one is a directory, or was, or memories are below it,
+    /// everything must be looked at, after [`Watch::settle`].
+    At(BTreeSet<MemoryPath>),
+    /// Something may have happened anywhere.
+    Everywhere,
     /// It cannot tell any more: it must be set up again.
     Broken,
 }
@@ -98,25 +98,27 @@ impl Watch {
         let mut random = [0; 8];
         fill_random(&mut random);
         let prefix = format!("{:016x}-", u64::from_ne_bytes(random));
-        let heard = Arc::<Heard>::default();
-        heard.state().is_due = true;
-        let (listener, mine) = (Arc::clone(&heard), prefix.clone());
-        let handler = move |event: notify::Result<Event>| listener.hear(&event, &mine);
-        let config = Config::default().with_follow_symlinks(false);
-        let mut watcher = RecommendedWatcher::new(handler, config).ok()?;
+        let folds = folds(base, &cookies, &prefix)?;
         let (memories, cookies) = (base.path().join(MEMORIES), base.path().join(cookies));
         let root = identity(base, &memories)?;
+        let state = Mutex::new(State { is_everywhere: true, ..State::default() });
+        let heard = Arc::new(Heard { memories, prefix, state, changed: Condvar::new() });
+        let listener = Arc::clone(&heard);
+        let handler = move |event: notify::Result<Event>| listener.hear(&event);
+        let config = Config::default().with_follow_symlinks(false);
+        let mut watcher = RecommendedWatcher::new(handler, config).ok()?;
         watcher.watch(&cookies, RecursiveMode::NonRecursive).ok()?;
-        watcher.watch(&memories, RecursiveMode::Recursive).ok()?;
-        Some(Self { watcher, heard, root, memories, cookies, prefix, asked: 0, looked: Instant::now() })
+        watcher.watch(&heard.memories, RecursiveMode::Recursive).ok()?;
+        let looked = Instant::now();
+        Some(Self { watcher, heard, root, cookies, asked: 0, looked, is_shaken: false, folds })
     }
 
-    /// Whether something happened since this was last asked. After [`News::Some`] whoever asks looks at everything.
+    /// Where something happened since this was last asked. After [`News::Everywhere`] whoever asks looks at everything.
     pub(crate) fn news(&mut self, base: &Base) -> News {
-        if identity(base, &self.memories) != Some(self.root) || self.ask(base).is_none() {
+        if identity(base, &self.heard.memories) != Some(self.root) || self.ask(base).is_none() {
             return News::Broken;
         }
-        let State { is_due, is_shaken, is_broken, paths, .. } = {
+        let State { paths, is_everywhere, is_shaken, is_broken, .. } = {
             let mut state = self.heard.state();
             let cookie = state.cookie;
             // From here on all that happens is news again.
@@ -125,48 +127,46 @@ impl Watch {
         if is_broken {
             return News::Broken;
         }
-        if !is_due && self.looked.elapsed() < TRUST {
-            if paths.is_empty() {
-                return News::None;
-            }
-            if let Some(paths) = self.files(&paths) {
-                return News::At(paths);
-            }
+        self.is_shaken = is_shaken;
+        if is_everywhere || self.looked.elapsed() >= TRUST {
+            return if self.settle() { News::Everywhere } else { News::Broken };
         }
+        if paths.is_empty() { News::None } else { News::At(paths) }
+    }
+
+    /// Comes before a look at everything that the paths turn out to ask for: whether it can go on to watch after that.
+    pub(crate) fn settle(&mut self) -> bool {
         self.looked = Instant::now();
         // The watcher answers when it is done with the events that it has told of: then new directories are watched, and
         // what was in them before is found by who looks now.
-        let (path, mode) = if is_shaken {
-            (&self.memories, RecursiveMode::Recursive)
+        let (path, mode) = if self.is_shaken {
+            (&self.heard.memories, RecursiveMode::Recursive)
         } else {
             (&self.cookies, RecursiveMode::NonRecursive)
         };
-        match self.watcher.watch(path, mode) {
-            Ok(()) => News::Some,
-            Err(_) => News::Broken,
-        }
+        self.watcher.watch(path, mode).is_ok()
     }
 
-    /// These paths, below `memories`; `None` where a directory stands at one of them now, which may hold anything.
-    fn files(&self, paths: &BTreeMap<PathBuf, bool>) -> Option<Vec<Told>> {
-        let each = paths.iter().map(|(path, &was_left)| {
-            let below = path.strip_prefix(&self.memories).ok().filter(|below| *below != Path::new(""))?;
-            let is_directory =
-                rustix::fs::lstat(path).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_dir());
-            (!is_directory).then(|| Told { path: below.to_path_buf(), was_left })
-        });
-        each.collect()
-    }
-
-    /// Lets the next question be answered with [`News::Some`]: the look at everything failed.
+    /// Lets the next question be answered with [`News::Everywhere`]: a look failed.
     pub(crate) fn shake(&self) {
-        self.heard.state().is_due = true;
+        self.heard.state().everywhere();
+    }
+
+    /// Whether an event may tell another name than the one on disk, in the directories that hold this path.
+    pub(crate) fn may_misspell(&self, base: &Base, path: &MemoryPath) -> bool {
+        self.folds || path.ancestors().any(|dir| base.sandbox.folds_case(&dir))
+    }
+
+    /// Lets so much time pass that everything is looked at again.
+    #[cfg(test)]
+    pub(crate) fn distrust(&mut self) {
+        self.looked = self.looked.checked_sub(TRUST).unwrap();
     }
 
     /// Makes a file, and waits until it is heard of.
     fn ask(&mut self, base: &Base) -> Option<()> {
         self.asked += 1;
-        let name = format!("{ROOM}/index/{COOKIES}/{}{}", self.prefix, self.asked);
+        let name = format!("{ROOM}/index/{COOKIES}/{}{}", self.heard.prefix, self.asked);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let dir = base.sandbox.base();
         rustix::fs::openat(dir, &name, flags, Mode::RUSR | Mode::WUSR).ok()?;
@@ -178,9 +178,29 @@ impl Watch {
             .changed
             .wait_timeout_while(state, PATIENCE, is_waiting)
             .unwrap_or_else(PoisonError::into_inner);
-        // It may be late: then nobody knows what else is.
-        state.is_due |= waited.timed_out();
+        if waited.timed_out() {
+            // It may be late: then nobody knows what else is.
+            state.everywhere();
+        }
         Some(())
+    }
+}
+
+impl State {
+    fn everywhere(&mut self) {
+        self.is_everywhere = true;
+        self.paths.clear();
+    }
+
+    /// Takes note that something happened at a path; `None`: it has no name that a memory's file can have.
+    fn at(&mut self, path: Option<MemoryPath>) {
+        match path {
+            _ if self.is_everywhere => {}
+            Some(path) if self.paths.len() < MOST_PATHS || self.paths.contains(&path) => {
+                self.paths.insert(path);
+            }
+            _ => self.everywhere(),
+        }
     }
 }
 
@@ -189,17 +209,18 @@ impl Heard {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn hear(&self, event: &notify::Result<Event>, prefix: &str) {
+    fn hear(&self, event: &notify::Result<Event>) {
         let Ok(event) = event else {
             self.state().is_broken = true;
             self.changed.notify_all();
             return;
         };
         if let [path] = &event.paths[..]
+            && !path.starts_with(&self.memories)
             && is_cookie(path)
         {
-            let number = path.file_name().and_then(|name| name.to_str()?.strip_prefix(prefix)?.parse().ok());
-            if let Some(number) = number {
+            let number = |name: &str| name.strip_prefix(&self.prefix)?.parse().ok();
+            if let Some(number) = path.file_name().and_then(|name| number(name.to_str()?)) {
                 let mut state = self.state();
                 state.cookie = state.cookie.max(number);
                 self.changed.notify_all();
@@ -208,31 +229,44 @@ impl Heard {
         }
         let mut state = self.state();
         match event.kind {
-            EventKind::Access(AccessKind::Close(AccessMode::Write))
-            | EventKind::Create(CreateKind::File)
-            | EventKind::Modify(ModifyKind::Data(_) | ModifyKind::Name(RenameMode::To))
-            | EventKind::Remove(RemoveKind::File) => state.note(&event.paths, false),
-            EventKind::Modify(ModifyKind::Name(_)) => state.note(&event.paths, true),
             // That somebody looks is no news.
-            EventKind::Access(_) => {}
-            EventKind::Any | EventKind::Other | EventKind::Modify(ModifyKind::Metadata(_)) => {
-                (state.is_due, state.is_shaken) = (true, true);
+            EventKind::Access(kind) if kind != AccessKind::Close(AccessMode::Write) => return,
+            EventKind::Any | EventKind::Other => {
+                state.is_shaken = true;
+                return state.everywhere();
             }
-            EventKind::Create(_) | EventKind::Modify(_) | EventKind::Remove(_) => state.is_due = true,
+            EventKind::Create(CreateKind::Folder) | EventKind::Remove(RemoveKind::Folder) => {
+                return state.everywhere();
+            }
+            // Directories that could not be looked into before can be now.
+            EventKind::Modify(ModifyKind::Metadata(_)) => state.is_shaken = true,
+            EventKind::Access(_) | EventKind::Create(_) | EventKind::Modify(_) | EventKind::Remove(_) => {}
         }
+        if event.paths.is_empty() {
+            state.everywhere();
+        }
+        for path in &event.paths {
+            state.at(self.path_of(path));
+        }
+    }
+
+    /// Where something is below `memories`; `None` unless its names are those that its path has.
+    fn path_of(&self, file: &Path) -> Option<MemoryPath> {
+        let rest = file.strip_prefix(&self.memories).ok()?.to_str()?;
+        let path = MemoryPath::parse(&format!("{}/{rest}", MemoryPath::ROOT)).ok()?;
+        (path.as_str() == rest && !path.is_root()).then_some(path)
     }
 }
 
-impl State {
-    /// Something happened at these paths.
-    fn note(&mut self, paths: &[PathBuf], was_left: bool) {
-        if !self.is_due {
-            for path in paths {
-                *self.paths.entry(path.clone()).or_default() |= was_left;
-            }
-            self.is_due = paths.is_empty() || self.paths.len() > MANY;
-        }
-    }
+/// Whether names in the directory of cookies are the same that differ in case; `None` if nothing can be made there.
+fn folds(base: &Base, cookies: &str, prefix: &str) -> Option<bool> {
+    let dir = base.sandbox.base();
+    let name = |first: char| format!("{cookies}/{first}{prefix}");
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(dir, name('n'), flags, Mode::RUSR | Mode::WUSR).ok()?;
+    let folds = rustix::fs::statat(dir, name('N'), AtFlags::SYMLINK_NOFOLLOW).is_ok();
+    let _ = rustix::fs::unlinkat(dir, name('n'), AtFlags::empty());
+    Some(folds)
 }
 
 /// Whether something lies in the directory of cookies, or is that. If it goes, the next cookie cannot be made.

@@ -38,6 +38,17 @@ impl History<'_> {
         Ok(())
     }
 
+    /// Whether a memory lives below a directory.
+    #[cfg(feature = "search")]
+    pub(crate) fn has_live_below(self, directory: &str) -> Result<bool> {
+        let doing = "look up a directory";
+        let (low, high) = below(directory);
+        let sql =
+            "SELECT EXISTS (SELECT 1 FROM memory WHERE path >= ?1 AND path < ?2 AND live = 1 AND head > 0)";
+        let mut query = self.db.prepare_cached(sql).map_err(failure(doing))?;
+        query.query_row(params![low, high], |row| row.get(0)).map_err(failure(doing))
+    }
+
     /// How many memories and versions there are, and the end of the chain.
     pub(crate) fn size(self) -> Result<(u64, u64, Hash)> {
         let count =

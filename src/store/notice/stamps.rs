@@ -62,16 +62,6 @@ impl Stamps {
         known.same.is_some_and(|same| Same::of(stamp) == Some(same))
     }
 
-    /// Whether a file is known at a path.
-    pub(super) fn knows(&self, path: &str) -> bool {
-        self.files.contains_key(path)
-    }
-
-    /// Whether files are known below a path: then it was that of a directory.
-    pub(super) fn knows_below(&self, path: &str) -> bool {
-        self.files.keys().any(|file| file.strip_prefix(path).is_some_and(|rest| rest.starts_with('/')))
-    }
-
     /// The files that this look has not met.
     pub(super) fn unmet(&self) -> Vec<Box<str>> {
         let unmet = self.files.iter().filter(|(_, known)| known.round != self.round);
@@ -87,6 +77,12 @@ impl Stamps {
     /// Lets a file be looked at until it is known to be what the history says, or not to be.
     pub(super) fn doubt(&mut self, path: &str) {
         self.set(path, None);
+    }
+
+    /// Lets all files be looked at.
+    #[cfg(all(test, feature = "search"))]
+    pub(super) fn doubt_all(&mut self) {
+        self.files.values_mut().for_each(|known| known.same = None);
     }
 
     fn set(&mut self, path: &str, same: Option<Same>) {

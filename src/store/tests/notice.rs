@@ -7,6 +7,9 @@ use super::*;
 use crate::store::{Absorbed, Settings};
 use crate::version::{Operation, Version};
 
+#[cfg(feature = "search")]
+mod watched;
+
 /// What was taken in.
 fn words(absorbed: &Absorbed) -> BTreeSet<String> {
     let word = |version: &Version| {
@@ -294,106 +297,5 @@ fn what_is_taken_back_is_no_edit() {
             store.notice().unwrap();
             assert_eq!(words(&store.absorb(&MemoryPath::ROOT).unwrap()), set(&[]), "step {step}");
         }
-    }
-}
-
-#[cfg(feature = "search")]
-mod watched {
-    use super::*;
-
-    /// A store that watches its files, and knows them.
-    fn watched(world: &World) -> Store {
-        let store = world.open();
-        for at in ["a.md", "d/b.md", "d/sub/c.md"] {
-            put(&store, at, at).unwrap();
-        }
-        store.watch().unwrap();
-        assert!(lock(&store.inner.noticed).has_watch(), "this system has no watches left");
-        while looks(&store) {}
-        store
-    }
-
-    /// Whether a call looks at the files.
-    fn looks(store: &Store) -> bool {
-        lock(&store.inner.noticed).forget();
-        store.notice().unwrap().files > 0
-    }
-
-    #[test]
-    fn while_nothing_happens_nobody_looks() {
-        let world = World::new();
-        let store = watched(&world);
-        for _ in 0..3 {
-            store.read(&path("a.md")).unwrap();
-            store.list(&MemoryPath::ROOT, 9).unwrap().unwrap();
-            world.read("d/b.md").unwrap();
-            assert!(!looks(&store));
-        }
-        world.write("a.md", "theirs");
-        assert_eq!(notice(&store), set(&["write a.md"]));
-        append(&store, "d/b.md", "ours").unwrap();
-        assert!(looks(&store), "its own changes are news, too");
-        assert!(!looks(&store));
-        // Another process looks for itself, and is heard by nobody.
-        let another = world.open();
-        another.watch().unwrap();
-        assert!(looks(&another));
-        assert!(!looks(&store) && !looks(&another));
-        put(&another, "new.md", "theirs").unwrap();
-        assert!(looks(&store) && looks(&another));
-    }
-
-    #[test]
-    fn what_was_just_done_is_noticed() {
-        let world = World::new();
-        let store = watched(&world);
-        for n in 0..200 {
-            let at = ["a.md", "d/b.md", "d/sub/c.md"][n % 3];
-            world.write(at, format!("{n:03}"));
-            assert_eq!(notice(&store), set(&[&format!("write {at}")]));
-        }
-        // Directories that were made just now are watched, too.
-        for n in 0..50 {
-            let (at, again) = (format!("new{n}/x/y/a.md"), format!("new{n}/x/b.md"));
-            world.write(&at, "new");
-            assert_eq!(notice(&store), set(&[&format!("write {at}")]));
-            world.write(&again, "new");
-            assert_eq!(notice(&store), set(&[&format!("write {again}")]));
-            world.write(&at, "again");
-            assert_eq!(notice(&store), set(&[&format!("write {at}")]));
-            std::fs::rename(world.file(&format!("new{n}")), world.file(&format!("moved{n}"))).unwrap();
-            assert_eq!(notice(&store).len(), 2);
-            world.write(&format!("moved{n}/x/y/a.md"), "more");
-            assert_eq!(notice(&store), set(&[&format!("write moved{n}/x/y/a.md")]));
-        }
-        drop(store);
-        world.check(&[]);
-    }
-
-    /// What a watch cannot tell is looked for.
-    #[test]
-    fn a_watch_that_is_lost_is_set_up_again() {
-        let world = World::new();
-        let store = watched(&world);
-        // Its cookies are gone, as after a redaction.
-        std::fs::remove_dir_all(world.room("index")).unwrap();
-        world.write("a.md", "theirs");
-        assert_eq!(notice(&store), set(&["write a.md"]));
-        while looks(&store) {}
-        // Another directory of the same name.
-        let root = world.base().join("memories");
-        std::fs::rename(&root, world.base().join("old")).unwrap();
-        std::fs::create_dir(&root).unwrap();
-        world.write("a.md", "another");
-        assert_eq!(notice(&store), set(&["write a.md", "delete d/b.md", "delete d/sub/c.md"]));
-        world.write("a.md", "more");
-        assert_eq!(notice(&store), set(&["write a.md"]));
-        while looks(&store) {}
-        // A file that others reach by another name, once that is seen.
-        std::fs::hard_link(world.file("a.md"), world.base().join("link")).unwrap();
-        world.write("new.md", "new");
-        assert!(looks(&store) && looks(&store));
-        std::fs::write(world.base().join("link"), "by another name").unwrap();
-        assert_eq!(notice(&store), set(&["write a.md"]));
     }
 }

@@ -1,0 +1,112 @@
+//! Looking only where a watch says that something happened.
+
+use super::{Core, Noticed, Places, Stamps, Survey, changed, compare, end, of_history};
+use crate::disk::{Base, Look, News, Watch};
+use crate::error::Result;
+use crate::journal::History;
+use crate::path::{MemoryPath, is_passed_over};
+
+impl Noticed {
+    /// Where something happened since the last look.
+    pub(super) fn news(&mut self, base: &Base) -> News {
+        let Some(watch) = &mut self.watch else { return News::Everywhere };
+        match watch.news(base) {
+            News::Broken => {
+                self.begin_again(base);
+                News::Everywhere
+            }
+            // Of a file that has other names, somebody may write to one of those.
+            News::None | News::At(_) if self.stamps.as_ref().is_none_or(|stamps| stamps.has_links) => {
+                self.settle(base);
+                News::Everywhere
+            }
+            news => news,
+        }
+    }
+
+    /// Comes before a look at everything.
+    fn settle(&mut self, base: &Base) {
+        if self.watch.as_mut().is_some_and(|watch| !watch.settle()) {
+            self.begin_again(base);
+        }
+    }
+
+    fn begin_again(&mut self, base: &Base) {
+        self.watch = Watch::begin(base);
+        // The look that comes now is the one that it asks for.
+        if let Some(watch) = &mut self.watch {
+            watch.news(base);
+        }
+    }
+
+    /// As [`look`](super::look), but only at these paths, and where the history has changed; `None` where that is not
+    /// enough: then everything can be looked at. On an error the mark stays where it was.
+    pub(super) fn look_at(
+        &mut self,
+        core: &Core,
+        history: Option<History<'_>>,
+        stamps: &mut Stamps,
+        at: Places,
+    ) -> Result<Option<Survey>> {
+        if let (Some(history), Some(watch)) = (history, &self.watch)
+            && core.base.sandbox.root()?.is_some()
+        {
+            let end = end(Some(history))?;
+            let mut has_links = false;
+            if let Some(changed) = changed(Some(history), stamps)?
+                && let Some(at) = files(core, history, watch, at, &mut has_links)?
+            {
+                let mut suspects = of_history(changed, stamps);
+                suspects.extend(at);
+                let found = compare(core, Some(history), stamps, suspects)?;
+                (stamps.mark, stamps.chain) = end;
+                stamps.has_links |= has_links;
+                return Ok(Some(found));
+            }
+        }
+        self.settle(&core.base);
+        Ok(None)
+    }
+}
+
+/// Those of the paths at which a file or memory counts; `None` where one may have to do with a directory, or may be a
+/// file by another name.
+fn files(
+    core: &Core,
+    history: History<'_>,
+    watch: &Watch,
+    at: Places,
+    has_links: &mut bool,
+) -> Result<Option<Vec<MemoryPath>>> {
+    let mut files = Vec::new();
+    for path in at {
+        let is_known = history.live(path.as_str())?.is_some();
+        if history.has_live_below(path.as_str())? || !is_known && watch.may_misspell(&core.base, &path) {
+            return Ok(None);
+        }
+        match core.base.sandbox.open_file(&path) {
+            Ok(Err(Look::Directory)) => return Ok(None),
+            Ok(Ok(open)) => *has_links |= open.stamp.nlink > 1,
+            // It is gone, or is looked at once more by who can tell what that means.
+            Ok(Err(_)) | Err(_) => {}
+        }
+        if is_known || !path.segments().any(|name| is_passed_over(name.as_bytes())) {
+            files.push(path);
+        }
+    }
+    Ok(Some(files))
+}
+
+#[cfg(test)]
+impl Noticed {
+    /// Doubts all files, so that a look at everything reads them all.
+    pub(in crate::store) fn forget(&mut self) {
+        if let Some(stamps) = &mut self.stamps {
+            stamps.doubt_all();
+        }
+    }
+
+    pub(in crate::store) fn watch(&mut self) -> Option<&mut Watch> {
+        self.watch.as_mut()
+    }
+}
