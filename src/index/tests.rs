@@ -42,7 +42,8 @@ impl Place {
 }
 
 fn put(index: &mut Index, mark: i64, docs: Vec<Doc>) {
-    assert_eq!(index.update(mark, &mut docs.into_iter()).unwrap(), Written::Done);
+    let base = index.seal();
+    assert_eq!(index.update(base, mark, &mut docs.into_iter()).unwrap(), Written::Done);
     assert_eq!(index.mark(), mark);
 }
 
@@ -279,12 +280,12 @@ fn one_writes_while_others_read() {
     }
     let lock = place::lock(&place.path()).unwrap();
     assert!(lock.is_some());
-    assert_eq!(other.update(40, &mut std::iter::empty()).unwrap(), Written::Busy);
+    assert_eq!(other.update(28, 40, &mut std::iter::empty()).unwrap(), Written::Busy);
     drop(lock);
     let newer = vec![doc(50, "third")];
     assert_eq!(
-        other.update(29, &mut newer.into_iter()).unwrap(),
-        Written::Done,
+        other.update(28, 30, &mut newer.into_iter()).unwrap(),
+        Written::Lost,
         "the other one was there before"
     );
     assert_eq!((other.mark(), find(&other, "third")), (29, vec![]));
@@ -305,16 +306,34 @@ fn an_index_made_anew_replaces_the_old_one_at_once() {
     assert_eq!(generations, 1);
 }
 
+/// What changed since says nothing of what was there before.
 #[test]
-fn a_removed_index_is_empty_and_says_so() {
+fn a_removed_index_is_not_begun_with_what_changed_since() {
     let place = Place::new();
     let mut index = place.open();
     put(&mut index, 7, vec![doc(1, "first")]);
     fs::remove_dir_all(place.path()).unwrap();
-    assert_eq!(index.update(8, &mut vec![doc(2, "second")].into_iter()).unwrap(), Written::Lost);
+    index.refresh().unwrap();
     assert_eq!((index.mark(), find(&index, "first")), (0, vec![]));
+    assert_eq!(index.update(7, 8, &mut vec![doc(2, "second")].into_iter()).unwrap(), Written::Lost);
+    assert_eq!((place.open().mark(), find(&index, "second")), (0, vec![]));
     put(&mut index, 8, vec![doc(1, "first"), doc(2, "second")]);
     assert_eq!(find(&index, "first"), [1]);
+}
+
+#[test]
+fn an_index_of_another_history_is_not_gone_on_with() {
+    let place = Place::new();
+    let mut index = place.open();
+    let at = |version, chain| Mark { version, chain };
+    assert_eq!(index.update(0, at(5, 1), &mut vec![doc(1, "first")].into_iter()).unwrap(), Written::Done);
+    for base in [at(5, 2), at(4, 1), at(6, 1), at(0, 0)] {
+        let written = index.update(base, at(8, 3), &mut vec![doc(2, "second")].into_iter());
+        assert_eq!(written.unwrap(), Written::Lost, "{base:?}");
+    }
+    assert_eq!((index.seal(), find(&index, "second")), (at(5, 1), vec![]));
+    let written = index.update(at(5, 1), at(8, 3), &mut vec![doc(2, "second")].into_iter());
+    assert_eq!((written.unwrap(), index.seal()), (Written::Done, at(8, 3)));
 }
 
 fn files(dir: &Path) -> Vec<PathBuf> {
