@@ -98,6 +98,21 @@ fn a_memory_that_comes_twice_counts_once() {
 }
 
 #[test]
+fn a_long_file_is_found_to_its_end() {
+    let place = Place::new();
+    let mut index = place.open();
+    let last = usize::from(u16::MAX) + 1;
+    let mut long = doc(1, "");
+    long.passages = vec!["a".to_owned(); last];
+    long.passages.push("the end".to_owned());
+    put(&mut index, 1, vec![long]);
+    let filter = Filter::default();
+    let query = Query { text: "end", filter: &filter, candidates: 10, lexical: true, semantic: false };
+    let hits = place.open().search(&Tail::default(), &query).unwrap().hits;
+    assert_eq!(hits.iter().map(|hit| hit.ordinal as usize).collect::<Vec<_>>(), [last]);
+}
+
+#[test]
 fn an_exact_form_is_found_before_a_bare_one() {
     let place = Place::new();
     let mut index = place.open();

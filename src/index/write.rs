@@ -128,7 +128,7 @@ impl<'a> Batch<'a> {
             Some(name) => self.category(name)?,
         };
         let first = self.next;
-        for (ordinal, passage) in (0..=u16::MAX).zip(passages) {
+        for (ordinal, passage) in (0..).zip(passages) {
             self.vectors.push(&self.model.embed(&passage))?;
             self.rows.push(&Row::new(memory, ordinal, category, &facts))?;
             let mut document = TantivyDocument::new();
