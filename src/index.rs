@@ -13,6 +13,7 @@ mod lexical;
 mod manifest;
 mod model;
 mod place;
+mod plain;
 mod rows;
 mod tail;
 mod vectors;

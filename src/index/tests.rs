@@ -473,6 +473,77 @@ fn leftovers_of_a_killed_writer_do_no_harm() {
     assert!(!place.path().join("00000000000000aa").exists());
 }
 
+/// Names in its directory that lead elsewhere are no part of it, and nothing is written through them.
+#[test]
+fn links_are_not_followed() {
+    use std::os::unix::fs::symlink;
+    let place = Place::new();
+    put(&mut place.open(), 5, vec![doc(1, "first")]);
+    let parts = files(&place.path());
+    assert!(parts.len() > 10);
+    for part in &parts {
+        let hurt = Place::new();
+        copy(&place.path(), &hurt.path());
+        let file = hurt.path().join(part.strip_prefix(place.path()).unwrap());
+        let strange = hurt.dir.path().join("strange");
+        fs::rename(&file, &strange).unwrap();
+        let before = fs::read(&strange).unwrap();
+        symlink(&strange, &file).unwrap();
+        let mut index = hurt.open();
+        let (base, docs) = (index.seal(), vec![doc(1, "first"), doc(2, "second")]);
+        // A lock that is a link makes it impossible to write.
+        if index.update(base, 6, &mut docs.clone().into_iter()).is_ok() {
+            assert_eq!((find(&index, "first"), find(&index, "second")), (vec![1], vec![2]), "{file:?}");
+        }
+        let _ = index.rebuild(7, &mut docs.into_iter());
+        assert_eq!(fs::read(&strange).unwrap(), before, "{file:?}");
+    }
+}
+
+#[test]
+fn a_directory_that_is_a_link_is_not_used() {
+    use std::os::unix::fs::symlink;
+    let place = Place::new();
+    put(&mut place.open(), 5, vec![doc(1, "first")]);
+    let generation = place::current(&place.path()).unwrap();
+    for part in [String::new(), generation.clone(), format!("{generation}/tantivy")] {
+        let hurt = Place::new();
+        copy(&place.path(), &hurt.path());
+        let part = if part.is_empty() { hurt.path() } else { hurt.path().join(part) };
+        let outside = hurt.dir.path().join("outside");
+        fs::rename(&part, &outside).unwrap();
+        symlink(&outside, &part).unwrap();
+        let before = contents(&outside);
+        let mut index = hurt.open();
+        assert_eq!(index.mark(), 0, "{part:?}");
+        let written = index.update(0, 6, &mut vec![doc(2, "second")].into_iter());
+        assert_eq!(written.is_err(), part == hurt.path(), "{part:?}");
+        assert_eq!(contents(&outside), before, "{part:?}");
+    }
+}
+
+fn contents(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    files(dir).into_iter().map(|file| (file.clone(), fs::read(&file).unwrap())).collect()
+}
+
+/// To open a pipe is to wait for somebody at its other end.
+#[test]
+fn pipes_are_not_waited_for() {
+    let place = Place::new();
+    put(&mut place.open(), 5, vec![doc(1, "first")]);
+    for part in files(&place.path()) {
+        let hurt = Place::new();
+        copy(&place.path(), &hurt.path());
+        let file = hurt.path().join(part.strip_prefix(place.path()).unwrap());
+        fs::remove_file(&file).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&file).status().unwrap().success());
+        let mut index = hurt.open();
+        let base = index.seal();
+        let _ = index.update(base, 6, &mut vec![doc(1, "first"), doc(2, "second")].into_iter());
+        let _ = index.rebuild(7, &mut vec![doc(2, "second")].into_iter());
+    }
+}
+
 #[test]
 fn long_queries_keep_their_rarest_words() {
     let place = Place::new();
