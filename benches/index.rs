@@ -117,7 +117,7 @@ fn build(options: &Options) {
     let mut index = Index::open(&options.dir, model).unwrap();
     let begin = Instant::now();
     let mut docs = (0..options.rows).map(|memory| doc(&language, memory));
-    assert_eq!(index.update(options.rows as i64, &mut docs).unwrap(), Written::Done);
+    assert_eq!(index.update(0, options.rows as i64, &mut docs).unwrap(), Written::Done);
     let took = begin.elapsed();
     println!("| build | {:.1} s |", took.as_secs_f64());
     println!("| peak of memory while building | {} MB |", memory("VmHWM"));
@@ -126,7 +126,8 @@ fn build(options: &Options) {
     for step in 1..=30 {
         let mut docs = (0..4).map(|memory| doc(&language, memory * 1000 + step));
         let begin = Instant::now();
-        assert_eq!(index.update((options.rows + step) as i64, &mut docs).unwrap(), Written::Done);
+        let base = index.mark();
+        assert_eq!(index.update(base, (options.rows + step) as i64, &mut docs).unwrap(), Written::Done);
         times.push(begin.elapsed());
     }
     times.sort_unstable();

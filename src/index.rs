@@ -13,6 +13,7 @@ mod lexical;
 mod manifest;
 mod model;
 mod place;
+mod plain;
 mod rows;
 mod tail;
 mod vectors;
@@ -128,7 +129,8 @@ pub(crate) enum Written {
     Done,
     /// Another process does it now.
     Busy,
-    /// Nothing: the index was removed or damaged meanwhile, so that the memories are not all that it lacks. Ask for its mark.
+    /// Nothing: the index is at another mark than the memories go on from, since another process brought it further, or it was
+    /// removed or damaged. Ask for its mark.
     Lost,
 }
 
@@ -230,24 +232,20 @@ impl Index {
         Ok(())
     }
 
-    /// Puts memories in place of what is known of them, up to `mark`, as one step. They are those that changed after
-    /// [`Index::mark`].
+    /// Puts memories in place of what is known of them, as one step: they are those that changed after `base` and up to `mark`.
+    /// An index that is not exactly at `base` (0 for an empty one) would lack what changed in between: it is left as it is.
     pub(crate) fn update(
         &mut self,
+        base: impl Into<Mark>,
         mark: impl Into<Mark>,
         docs: &mut dyn Iterator<Item = Doc>,
     ) -> Result<Written, IndexError> {
-        let mark = mark.into();
         let Some(_lock) = place::lock(&self.dir)? else { return Ok(Written::Busy) };
-        let known = self.mark();
         self.refresh()?;
-        if self.mark() < known {
+        if self.seal() != base.into() {
             return Ok(Written::Lost);
         }
-        if self.view.is_some() && self.mark() >= mark.version {
-            return Ok(Written::Done);
-        }
-        write::write(&self.dir, &self.model, self.view.as_ref(), mark, docs)?;
+        write::write(&self.dir, &self.model, self.view.as_ref(), mark.into(), docs)?;
         self.refresh()?;
         Ok(Written::Done)
     }

@@ -159,7 +159,7 @@ fn join(
             let row = view.rows.get(place as usize);
             hits.push(Hit {
                 memory: i64::from(row.memory),
-                ordinal: u32::from(row.ordinal),
+                ordinal: row.ordinal,
                 lexical,
                 semantic,
                 importance: row.importance(),

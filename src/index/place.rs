@@ -4,16 +4,19 @@
 //! index that is made anew is a new generation, so that others read the old one until the new one is complete.
 #![allow(clippy::disallowed_methods, reason = "derived data in its own directory, not memories")]
 
-use std::collections::hash_map::RandomState;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::hash::{BuildHasher, Hasher};
-use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use crc32fast::hash as crc32;
 
+use super::plain;
+
 const LOCK: &str = "lock";
 const CURRENT: &str = "current";
+
+/// Where tantivy has its files, in a generation.
+const TEXTS: &str = "tantivy";
 
 /// The right to write, until it is dropped or the process ends.
 pub(super) struct Lock {
@@ -22,8 +25,14 @@ pub(super) struct Lock {
 
 /// Takes the lock, making the directory where there is none; `None`: somebody has it.
 pub(super) fn lock(dir: &Path) -> io::Result<Option<Lock>> {
-    fs::create_dir_all(dir)?;
-    let file = OpenOptions::new().create(true).truncate(false).write(true).open(dir.join(LOCK))?;
+    if !plain::is_directory(dir) {
+        // Where there is a link, this makes nothing.
+        fs::create_dir_all(dir)?;
+        if !plain::is_directory(dir) {
+            return Err(not_ours());
+        }
+    }
+    let file = plain::open_or_make(&dir.join(LOCK), OpenOptions::new().write(true))?;
     match file.try_lock() {
         Ok(()) => Ok(Some(Lock { _file: file })),
         Err(TryLockError::WouldBlock) => Ok(None),
@@ -31,33 +40,42 @@ pub(super) fn lock(dir: &Path) -> io::Result<Option<Lock>> {
     }
 }
 
-/// The name of the generation that counts.
-pub(super) fn current(dir: &Path) -> Option<String> {
-    let name = fs::read_to_string(dir.join(CURRENT)).ok()?;
-    is_generation(&name).then_some(name)
+fn not_ours() -> io::Error {
+    io::Error::new(io::ErrorKind::NotADirectory, "its directory is a link, or none")
 }
 
+/// The name of the generation that counts, which is there.
+pub(super) fn current(dir: &Path) -> Option<String> {
+    if !plain::is_directory(dir) {
+        return None;
+    }
+    let name = String::from_utf8(plain::read(&dir.join(CURRENT), NAME as u64).ok()?).ok()?;
+    (is_generation(&name) && plain::is_directory(&dir.join(&name))).then_some(name)
+}
+
+/// The length of the name of a generation.
+const NAME: usize = 16;
+
 fn is_generation(name: &str) -> bool {
-    name.len() == 16 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    name.len() == NAME && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// Makes a generation that does not count yet.
 pub(super) fn begin(dir: &Path) -> io::Result<String> {
-    let name = format!("{:016x}", RandomState::new().build_hasher().finish());
+    let name = plain::name();
     fs::create_dir(dir.join(&name))?;
+    fs::create_dir(dir.join(&name).join(TEXTS))?;
     Ok(name)
 }
 
 /// Makes a generation count.
 pub(super) fn publish(dir: &Path, name: &str) -> io::Result<()> {
-    replace(&dir.join(CURRENT), name.as_bytes())
-}
-
-/// Puts a whole file in the place of another one, for a single writer.
-pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let next = path.with_extension("next");
-    fs::write(&next, bytes)?;
-    fs::rename(next, path)
+    let current = dir.join(CURRENT);
+    if plain::is_directory(&current) {
+        // Nobody but a stranger made it, and no file can be renamed to it.
+        fs::remove_dir_all(&current)?;
+    }
+    plain::replace(&current, name.as_bytes())
 }
 
 /// What tells the time since the machine started from the times before; empty where the system does not say.
@@ -66,28 +84,35 @@ pub(super) fn boot() -> String {
     id.trim_end().to_owned()
 }
 
-/// Removes generations that do not count. What cannot be removed is tried again by the next.
+/// Removes generations that do not count, and files that were not completed. What cannot be removed is tried again by the next.
 pub(super) fn sweep(dir: &Path) {
     let current = current(dir);
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let Some(name) = name.to_str() else { continue };
         if is_generation(name) && current.as_deref() != Some(name) {
-            let _ = fs::remove_dir_all(entry.path());
+            let path = entry.path();
+            let _ =
+                if plain::is_directory(&path) { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
         }
+    }
+    plain::sweep(dir);
+    if let Some(generation) = current.map(|name| dir.join(name)) {
+        plain::sweep(&generation);
+        plain::sweep(&generation.join(TEXTS));
     }
 }
 
 /// Opens a file to read on from a byte.
 pub(super) fn read_from(path: &Path, start: u64) -> io::Result<BufReader<File>> {
-    let mut file = File::open(path)?;
+    let mut file = plain::open(path)?;
     file.seek(SeekFrom::Start(start))?;
     Ok(BufReader::with_capacity(1 << 16, file))
 }
 
 /// Opens a file to write on after so many bytes; what follows them is cut off.
 pub(super) fn append_at(path: &Path, length: u64) -> io::Result<BufWriter<File>> {
-    let mut file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
+    let mut file = plain::open_or_make(path, OpenOptions::new().write(true))?;
     if file.metadata()?.len() < length {
         return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "a file of the index is too short"));
     }
@@ -99,15 +124,14 @@ pub(super) fn append_at(path: &Path, length: u64) -> io::Result<BufWriter<File>>
 /// Writes a whole file and returns its CRC-32.
 pub(super) fn write_whole(path: &Path, words: &[u64]) -> io::Result<u32> {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    let mut file = File::create(path)?;
-    file.write_all(&bytes)?;
+    plain::replace(path, &bytes)?;
     Ok(crc32(&bytes))
 }
 
 /// Reads a whole file of so many words, whose CRC-32 must be this.
 pub(super) fn read_whole(path: &Path, words: &mut [u64], crc: u32) -> io::Result<()> {
     let mut bytes = vec![0; words.len() * 8];
-    File::open(path)?.read_exact(&mut bytes)?;
+    plain::open(path)?.read_exact(&mut bytes)?;
     if crc32(&bytes) != crc {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "a file of the index is damaged"));
     }
@@ -134,7 +158,6 @@ pub(super) fn remove_older(generation: &Path, stem: &str, number: u64) {
 
 /// Where tantivy has its files.
 pub(super) fn texts(generation: &Path) -> io::Result<PathBuf> {
-    let dir = generation.join("tantivy");
-    fs::create_dir_all(&dir)?;
-    Ok(dir)
+    let dir = generation.join(TEXTS);
+    if plain::is_directory(&dir) { Ok(dir) } else { Err(not_ours()) }
 }

@@ -6,8 +6,8 @@ use crc32fast::Hasher;
 
 use super::Facts;
 
-/// Bytes of a record: memory, fold, updated, expires (each u32), ordinal, category (each u16), flags (u8); little endian.
-pub(super) const RECORD: usize = 21;
+/// Bytes of a record: memory, fold, updated, expires, ordinal (each u32), category (u16), flags (u8); little endian.
+pub(super) const RECORD: usize = 23;
 
 const IMPORTANCE: u8 = 0b0111;
 const PINNED: u8 = 0b1000;
@@ -23,14 +23,14 @@ pub(super) struct Row {
     /// 0: never.
     pub(super) expires: u32,
     /// The number of the passage in its file.
-    pub(super) ordinal: u16,
+    pub(super) ordinal: u32,
     /// 0: none, else one more than its place among the categories of the manifest.
     pub(super) category: u16,
     flags: u8,
 }
 
 impl Row {
-    pub(super) fn new(memory: u32, ordinal: u16, category: u16, facts: &Facts) -> Self {
+    pub(super) fn new(memory: u32, ordinal: u32, category: u16, facts: &Facts) -> Self {
         let mut flags = facts.importance.min(IMPORTANCE);
         if facts.pinned {
             flags |= PINNED;
@@ -55,9 +55,9 @@ impl Row {
         record[4..8].copy_from_slice(&self.fold.to_le_bytes());
         record[8..12].copy_from_slice(&self.updated.to_le_bytes());
         record[12..16].copy_from_slice(&self.expires.to_le_bytes());
-        record[16..18].copy_from_slice(&self.ordinal.to_le_bytes());
-        record[18..20].copy_from_slice(&self.category.to_le_bytes());
-        record[20] = self.flags;
+        record[16..20].copy_from_slice(&self.ordinal.to_le_bytes());
+        record[20..22].copy_from_slice(&self.category.to_le_bytes());
+        record[22] = self.flags;
         to.write_all(&record)
     }
 
@@ -99,7 +99,7 @@ pub(super) struct Rows {
     pub(super) fold: Vec<u32>,
     pub(super) updated: Vec<u32>,
     pub(super) expires: Vec<u32>,
-    ordinal: Vec<u16>,
+    ordinal: Vec<u32>,
     pub(super) category: Vec<u16>,
     pub(super) flags: Vec<u8>,
     /// The first end of any row; 0: none ends.
@@ -152,9 +152,9 @@ impl Rows {
                     self.soonest = expires;
                 }
                 self.expires.push(expires);
-                self.ordinal.push(two(16));
-                self.category.push(two(18));
-                self.flags.push(record[20]);
+                self.ordinal.push(four(16));
+                self.category.push(two(20));
+                self.flags.push(record[22]);
             }
             left -= now;
         }

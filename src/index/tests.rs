@@ -41,8 +41,32 @@ impl Place {
     }
 }
 
+/// Updates. A process that another test starts has the lock for the moment before it is itself.
+fn update(
+    index: &mut Index,
+    base: impl Into<Mark> + Copy,
+    mark: impl Into<Mark> + Copy,
+    docs: &[Doc],
+) -> Result<Written, IndexError> {
+    until_free(|| index.update(base, mark, &mut docs.iter().cloned()))
+}
+
+fn rebuild(index: &mut Index, mark: i64, docs: &[Doc]) -> Result<Written, IndexError> {
+    until_free(|| index.rebuild(mark, &mut docs.iter().cloned()))
+}
+
+fn until_free(mut write: impl FnMut() -> Result<Written, IndexError>) -> Result<Written, IndexError> {
+    loop {
+        match write() {
+            Ok(Written::Busy) => std::thread::yield_now(),
+            written => return written,
+        }
+    }
+}
+
 fn put(index: &mut Index, mark: i64, docs: Vec<Doc>) {
-    assert_eq!(index.update(mark, &mut docs.into_iter()).unwrap(), Written::Done);
+    let base = index.seal();
+    assert_eq!(update(index, base, mark, &docs).unwrap(), Written::Done);
     assert_eq!(index.mark(), mark);
 }
 
@@ -94,6 +118,21 @@ fn a_memory_that_comes_twice_counts_once() {
     put(&mut index, 1, vec![doc(1, "apples"), doc(1, "pears"), doc(2, "apples")]);
     assert_eq!(find(&index, "apples"), [2]);
     assert_eq!(find(&index, "pears"), [1]);
+}
+
+#[test]
+fn a_long_file_is_found_to_its_end() {
+    let place = Place::new();
+    let mut index = place.open();
+    let last = usize::from(u16::MAX) + 1;
+    let mut long = doc(1, "");
+    long.passages = vec!["a".to_owned(); last];
+    long.passages.push("the end".to_owned());
+    put(&mut index, 1, vec![long]);
+    let filter = Filter::default();
+    let query = Query { text: "end", filter: &filter, candidates: 10, lexical: true, semantic: false };
+    let hits = place.open().search(&Tail::default(), &query).unwrap().hits;
+    assert_eq!(hits.iter().map(|hit| hit.ordinal as usize).collect::<Vec<_>>(), [last]);
 }
 
 #[test]
@@ -280,12 +319,11 @@ fn one_writes_while_others_read() {
     }
     let lock = place::lock(&place.path()).unwrap();
     assert!(lock.is_some());
-    assert_eq!(other.update(40, &mut std::iter::empty()).unwrap(), Written::Busy);
+    assert_eq!(other.update(28, 40, &mut std::iter::empty()).unwrap(), Written::Busy);
     drop(lock);
-    let newer = vec![doc(50, "third")];
     assert_eq!(
-        other.update(29, &mut newer.into_iter()).unwrap(),
-        Written::Done,
+        update(&mut other, 28, 30, &[doc(50, "third")]).unwrap(),
+        Written::Lost,
         "the other one was there before"
     );
     assert_eq!((other.mark(), find(&other, "third")), (29, vec![]));
@@ -297,7 +335,7 @@ fn an_index_made_anew_replaces_the_old_one_at_once() {
     let (mut one, mut other) = (place.open(), place.open());
     put(&mut one, 1, vec![doc(1, "first"), doc(2, "first")]);
     other.refresh().unwrap();
-    one.rebuild(2, &mut vec![doc(2, "second")].into_iter()).unwrap();
+    rebuild(&mut one, 2, &[doc(2, "second")]).unwrap();
     assert_eq!(find(&other, "first").len(), 2);
     other.refresh().unwrap();
     assert_eq!((other.mark(), find(&other, "first"), find(&other, "second")), (2, vec![], vec![2]));
@@ -306,16 +344,34 @@ fn an_index_made_anew_replaces_the_old_one_at_once() {
     assert_eq!(generations, 1);
 }
 
+/// What changed since says nothing of what was there before.
 #[test]
-fn a_removed_index_is_empty_and_says_so() {
+fn a_removed_index_is_not_begun_with_what_changed_since() {
     let place = Place::new();
     let mut index = place.open();
     put(&mut index, 7, vec![doc(1, "first")]);
     fs::remove_dir_all(place.path()).unwrap();
-    assert_eq!(index.update(8, &mut vec![doc(2, "second")].into_iter()).unwrap(), Written::Lost);
+    index.refresh().unwrap();
     assert_eq!((index.mark(), find(&index, "first")), (0, vec![]));
+    assert_eq!(update(&mut index, 7, 8, &[doc(2, "second")]).unwrap(), Written::Lost);
+    assert_eq!((place.open().mark(), find(&index, "second")), (0, vec![]));
     put(&mut index, 8, vec![doc(1, "first"), doc(2, "second")]);
     assert_eq!(find(&index, "first"), [1]);
+}
+
+#[test]
+fn an_index_of_another_history_is_not_gone_on_with() {
+    let place = Place::new();
+    let mut index = place.open();
+    let at = |version, chain| Mark { version, chain };
+    assert_eq!(update(&mut index, 0, at(5, 1), &[doc(1, "first")]).unwrap(), Written::Done);
+    for base in [at(5, 2), at(4, 1), at(6, 1), at(0, 0)] {
+        let written = update(&mut index, base, at(8, 3), &[doc(2, "second")]);
+        assert_eq!(written.unwrap(), Written::Lost, "{base:?}");
+    }
+    assert_eq!((index.seal(), find(&index, "second")), (at(5, 1), vec![]));
+    let written = update(&mut index, at(5, 1), at(8, 3), &[doc(2, "second")]);
+    assert_eq!((written.unwrap(), index.seal()), (Written::Done, at(8, 3)));
 }
 
 fn files(dir: &Path) -> Vec<PathBuf> {
@@ -438,6 +494,148 @@ fn leftovers_of_a_killed_writer_do_no_harm() {
     let index = place.open();
     assert_eq!((index.mark(), listed(&index, &Tail::default(), &Filter::default()).len()), (6, 11));
     assert!(!place.path().join("00000000000000aa").exists());
+}
+
+fn generations(place: &Place) -> Vec<String> {
+    let names = fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap());
+    let names = names.filter(|entry| entry.path().is_dir()).map(|entry| entry.file_name());
+    names.map(|name| name.into_string().unwrap()).collect()
+}
+
+/// The number of a memory that has no place in the index, as a full disk has for none.
+const TOO_HIGH: i64 = 1 << 40;
+
+#[test]
+fn a_failed_attempt_leaves_nothing_behind() {
+    let place = Place::new();
+    let mut index = place.open();
+    let failing = [doc(1, "first"), doc(TOO_HIGH, "second")];
+    update(&mut index, 0, 5, &failing).unwrap_err();
+    assert_eq!(generations(&place), [] as [&str; 0]);
+    put(&mut index, 5, vec![doc(1, "first")]);
+    let current = generations(&place);
+    let before = files(&place.path());
+    rebuild(&mut index, 6, &failing).unwrap_err();
+    assert_eq!((generations(&place), files(&place.path())), (current.clone(), before.clone()));
+    // A killed one leaves what the next attempt removes, even one that fails.
+    let texts = place.path().join(&current[0]).join("tantivy");
+    for left in ["00000000000000aa", "00000000000000ab"] {
+        fs::create_dir(place.path().join(left)).unwrap();
+    }
+    for dir in [place.path(), place.path().join(&current[0]), texts] {
+        fs::write(dir.join("next-00000000000000ac"), "half").unwrap();
+    }
+    rebuild(&mut index, 6, &failing).unwrap_err();
+    assert_eq!((generations(&place), files(&place.path())), (current, before));
+    assert_eq!(find(&place.open(), "first"), [1]);
+}
+
+#[test]
+fn a_directory_in_the_place_of_a_file_is_replaced_or_left() {
+    let place = Place::new();
+    fs::create_dir_all(place.path().join("current/below")).unwrap();
+    let mut index = place.open();
+    put(&mut index, 5, vec![doc(1, "first")]);
+    assert_eq!((find(&place.open(), "first"), generations(&place).len()), (vec![1], 1));
+    let lock = place.path().join("lock");
+    fs::remove_file(&lock).unwrap();
+    fs::create_dir(&lock).unwrap();
+    update(&mut index, 5, 6, &[doc(2, "second")]).unwrap_err();
+    assert_eq!((find(&place.open(), "first"), generations(&place).len()), (vec![1], 2));
+}
+
+/// What an attempt that fails had written, and what others wrote since, does not stay for ever.
+#[test]
+fn two_that_write_leave_few_files() {
+    let place = Place::new();
+    let (mut one, mut other) = (place.open(), place.open());
+    for mark in 1..=60 {
+        let index = if mark % 2 == 0 { &mut one } else { &mut other };
+        index.refresh().unwrap();
+        let failing = [doc(1, "first"), doc(TOO_HIGH, "second")];
+        update(index, mark - 1, mark, &failing).unwrap_err();
+        put(index, mark, vec![doc(mark % 10, &format!("number{mark}"))]);
+    }
+    let files = files(&place.path());
+    assert!(files.len() < 150, "{}: {files:?}", files.len());
+}
+
+/// Names in its directory that lead elsewhere are no part of it, and nothing is written through them.
+#[test]
+fn links_are_not_followed() {
+    use std::os::unix::fs::symlink;
+    let place = Place::new();
+    put(&mut place.open(), 5, vec![doc(1, "first")]);
+    let parts = files(&place.path());
+    assert!(parts.len() > 10);
+    for part in &parts {
+        let hurt = Place::new();
+        copy(&place.path(), &hurt.path());
+        let file = hurt.path().join(part.strip_prefix(place.path()).unwrap());
+        let strange = hurt.dir.path().join("strange");
+        fs::rename(&file, &strange).unwrap();
+        let before = fs::read(&strange).unwrap();
+        symlink(&strange, &file).unwrap();
+        let mut index = hurt.open();
+        let (base, docs) = (index.seal(), [doc(1, "first"), doc(2, "second")]);
+        // A lock that is a link makes it impossible to write.
+        if update(&mut index, base, 6, &docs).is_ok() {
+            assert_eq!((find(&index, "first"), find(&index, "second")), (vec![1], vec![2]), "{file:?}");
+        }
+        let _ = rebuild(&mut index, 7, &docs);
+        assert_eq!(fs::read(&strange).unwrap(), before, "{file:?}");
+    }
+}
+
+#[test]
+fn a_directory_that_is_a_link_is_not_used() {
+    use std::os::unix::fs::symlink;
+    let place = Place::new();
+    put(&mut place.open(), 5, vec![doc(1, "first")]);
+    let generation = place::current(&place.path()).unwrap();
+    for part in [String::new(), generation.clone(), format!("{generation}/tantivy")] {
+        let hurt = Place::new();
+        copy(&place.path(), &hurt.path());
+        let part = if part.is_empty() { hurt.path() } else { hurt.path().join(part) };
+        let outside = hurt.dir.path().join("outside");
+        fs::rename(&part, &outside).unwrap();
+        symlink(&outside, &part).unwrap();
+        let before = contents(&outside);
+        let mut index = hurt.open();
+        assert_eq!(index.mark(), 0, "{part:?}");
+        let written = update(&mut index, 0, 6, &[doc(2, "second")]);
+        assert_eq!(written.is_err(), part == hurt.path(), "{part:?}");
+        assert_eq!(contents(&outside), before, "{part:?}");
+    }
+}
+
+fn contents(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    files(dir).into_iter().map(|file| (file.clone(), fs::read(&file).unwrap())).collect()
+}
+
+/// To open a pipe is to wait for somebody at its other end.
+#[test]
+fn pipes_are_not_waited_for() {
+    let place = Place::new();
+    put(&mut place.open(), 5, vec![doc(1, "first")]);
+    let (mut hurt, mut pipes) = (Vec::new(), Vec::new());
+    for part in files(&place.path()) {
+        let copied = Place::new();
+        copy(&place.path(), &copied.path());
+        pipes.push(copied.path().join(part.strip_prefix(place.path()).unwrap()));
+        hurt.push(copied);
+    }
+    pipes.iter().for_each(|pipe| fs::remove_file(pipe).unwrap());
+    assert!(std::process::Command::new("mkfifo").args(&pipes).status().unwrap().success());
+    for hurt in hurt {
+        let mut index = hurt.open();
+        let base = index.seal();
+        let docs = [doc(1, "first"), doc(2, "second")];
+        if update(&mut index, base, 6, &docs).is_ok() {
+            assert_eq!((find(&index, "first"), find(&index, "second")), (vec![1], vec![2]));
+        }
+        let _ = rebuild(&mut index, 7, &docs);
+    }
 }
 
 #[test]

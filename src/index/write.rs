@@ -28,7 +28,7 @@ const MANY_BUDGET: usize = 100_000_000;
 /// Segments with fewer documents are of one size to the merging of segments.
 const SMALL_SEGMENT: u32 = 2_000;
 
-/// Writes on to a view, or begins a generation.
+/// Writes on to a view, or begins a generation; who calls it has the lock.
 pub(super) fn write(
     dir: &Path,
     model: &Model,
@@ -36,23 +36,43 @@ pub(super) fn write(
     mark: Mark,
     docs: &mut dyn Iterator<Item = Doc>,
 ) -> Result<(), IndexError> {
-    let generation = match base {
-        Some(view) => view.generation.clone(),
-        None => place::begin(dir)?,
+    // What others left takes room that this may need.
+    place::sweep(dir);
+    let written = match base {
+        Some(view) => fill(&view.dir, model, base, mark, docs),
+        None => begin(dir, model, mark, docs),
     };
-    let place = dir.join(&generation);
+    // A generation that was not completed, or the one before it.
+    place::sweep(dir);
+    written
+}
+
+fn begin(
+    dir: &Path,
+    model: &Model,
+    mark: Mark,
+    docs: &mut dyn Iterator<Item = Doc>,
+) -> Result<(), IndexError> {
+    let generation = place::begin(dir)?;
+    fill(&dir.join(&generation), model, None, mark, docs)?;
+    Ok(place::publish(dir, &generation)?)
+}
+
+/// Writes a commit to a generation.
+fn fill(
+    generation: &Path,
+    model: &Model,
+    base: Option<&View>,
+    mark: Mark,
+    docs: &mut dyn Iterator<Item = Doc>,
+) -> Result<(), IndexError> {
     let first: Vec<Doc> = (&mut *docs).take(MANY).collect();
     let is_many = first.len() == MANY;
-    let mut batch = Batch::begin(&place, model, base, is_many)?;
+    let mut batch = Batch::begin(generation, model, base, is_many)?;
     for doc in first.into_iter().chain(docs) {
         batch.put(doc)?;
     }
-    batch.commit(mark)?;
-    if base.is_none() {
-        place::publish(dir, &generation)?;
-    }
-    place::sweep(dir);
-    Ok(())
+    batch.commit(mark)
 }
 
 struct Batch<'a> {
@@ -128,7 +148,7 @@ impl<'a> Batch<'a> {
             Some(name) => self.category(name)?,
         };
         let first = self.next;
-        for (ordinal, passage) in (0..=u16::MAX).zip(passages) {
+        for (ordinal, passage) in (0..).zip(passages) {
             self.vectors.push(&self.model.embed(&passage))?;
             self.rows.push(&Row::new(memory, ordinal, category, &facts))?;
             let mut document = TantivyDocument::new();

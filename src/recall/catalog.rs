@@ -27,7 +27,7 @@ pub(super) struct Catalog {
 struct Open {
     index: Index,
     /// The mark of the index.
-    base: i64,
+    base: Mark,
     tail: Tail,
     /// The newest version that is in index or tail, and the journal's chain there.
     mark: Mark,
@@ -84,7 +84,7 @@ impl Catalog {
         Ok(Self {
             open: Some(Open {
                 index,
-                base: 0,
+                base: Mark::default(),
                 tail,
                 mark: Mark::default(),
                 place: Place::Memory,
@@ -138,7 +138,7 @@ impl Open {
     fn new(store: &Store) -> Result<Self> {
         let index = Index::open(&store.index_dir(), model(store)?).map_err(|error| unusable(&error))?;
         Ok(Self {
-            base: index.mark(),
+            base: index.seal(),
             mark: index.seal(),
             index,
             tail: Tail::default(),
@@ -151,7 +151,7 @@ impl Open {
     fn clear(&mut self) {
         self.index.clear();
         self.tail = Tail::default();
-        (self.base, self.mark) = (0, Mark::default());
+        (self.base, self.mark) = (Mark::default(), Mark::default());
         self.is_anew = true;
     }
 
@@ -217,11 +217,11 @@ impl Reader<'_> {
         if docs.len() + open.tail.len() <= LONG || open.place == Place::Memory {
             return open.keep(docs, mark);
         }
-        if !open.is_anew && open.index.refresh().is_ok() && open.index.mark() != open.base {
-            if open.index.mark() > open.base {
+        if !open.is_anew && open.index.refresh().is_ok() && open.index.seal() != open.base {
+            if open.index.mark() > open.base.version {
                 // Another process has brought it further.
                 open.tail = Tail::default();
-                (open.base, open.mark) = (open.index.mark(), open.index.seal());
+                (open.base, open.mark) = (open.index.seal(), open.index.seal());
             } else {
                 // It was removed or damaged: what was in it is read again.
                 open.clear();
@@ -232,13 +232,13 @@ impl Reader<'_> {
         let docs: Vec<Doc> = std::mem::take(&mut open.tail).into_docs().into_iter().chain(docs).collect();
         let written = match self.store.make_index_dir() {
             Ok(_) if open.is_anew => open.index.rebuild(mark, &mut docs.iter().cloned()),
-            Ok(_) => open.index.update(mark, &mut docs.iter().cloned()),
+            Ok(_) => open.index.update(open.base, mark, &mut docs.iter().cloned()),
             Err(_) => Ok(Written::Busy),
         };
         match written {
             Ok(Written::Done) if open.index.wants_rebuild() => open.clear(),
             Ok(Written::Done) => {
-                (open.base, open.mark) = (open.index.mark(), open.index.seal());
+                (open.base, open.mark) = (open.index.seal(), open.index.seal());
                 open.is_anew = false;
             }
             // While somebody else does it all is kept in memory.

@@ -1,6 +1,7 @@
 //! A directory of tantivy that never syncs: the index is derived, and a commit of a few memories would wait for the disk
 //! twenty times. What a power cut takes away is noticed by checksums at the first opening after it.
 
+use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use tantivy::directory::{
     WatchHandle, WritePtr,
 };
 
-use super::super::place;
+use super::super::plain;
 
 /// Files in a directory, mapped to be read.
 #[derive(Debug, Clone)]
@@ -29,6 +30,7 @@ impl Unsynced {
 
 impl Directory for Unsynced {
     fn get_file_handle(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
+        plain::metadata(&self.path.join(path)).map_err(|fault| unread(fault, path))?;
         self.files.get_file_handle(path)
     }
 
@@ -46,11 +48,11 @@ impl Directory for Unsynced {
     }
 
     fn atomic_read(&self, path: &Path) -> Result<Vec<u8>, OpenReadError> {
-        self.files.atomic_read(path)
+        plain::read(&self.path.join(path), u64::MAX).map_err(|fault| unread(fault, path))
     }
 
     fn atomic_write(&self, path: &Path, data: &[u8]) -> io::Result<()> {
-        place::replace(&self.path.join(path), data)
+        plain::replace(&self.path.join(path), data)
     }
 
     fn sync_directory(&self) -> io::Result<()> {
@@ -58,11 +60,25 @@ impl Directory for Unsynced {
     }
 
     fn acquire_lock(&self, lock: &Lock) -> Result<DirectoryLock, LockError> {
-        self.files.acquire_lock(lock)
+        let file = plain::open_or_make(&self.path.join(&lock.filepath), OpenOptions::new().write(true))
+            .map_err(LockError::wrap_io_error)?;
+        if lock.is_blocking {
+            file.lock().map_err(LockError::wrap_io_error)?;
+        } else {
+            file.try_lock().map_err(|_| LockError::LockBusy)?;
+        }
+        Ok(DirectoryLock::from(Box::new(file)))
     }
 
     fn watch(&self, callback: WatchCallback) -> tantivy::Result<WatchHandle> {
         self.files.watch(callback)
+    }
+}
+
+fn unread(fault: io::Error, path: &Path) -> OpenReadError {
+    match fault.kind() {
+        io::ErrorKind::NotFound => OpenReadError::FileDoesNotExist(path.to_owned()),
+        _ => OpenReadError::wrap_io_error(fault, path.to_owned()),
     }
 }
 
