@@ -130,7 +130,8 @@ fn a_long_file_is_found_to_its_end() {
     long.passages.push("the end".to_owned());
     put(&mut index, 1, vec![long]);
     let filter = Filter::default();
-    let query = Query { text: "end", filter: &filter, candidates: 10, lexical: true, semantic: false };
+    let query =
+        Query { text: "end", filter: &filter, candidates: 10, words: 64, lexical: true, semantic: false };
     let hits = place.open().search(&Tail::default(), &query).unwrap().hits;
     assert_eq!(hits.iter().map(|hit| hit.ordinal as usize).collect::<Vec<_>>(), [last]);
 }
