@@ -211,7 +211,7 @@ fn export(options: &Options, dir: &Path) {
 
     let begin = Instant::now();
     let mut docs = (0..options.rows).map(|memory| doc(&language, memory));
-    assert_eq!(index.update(options.rows as i64, &mut docs).unwrap(), Written::Done);
+    assert_eq!(index.update(0, options.rows as i64, &mut docs).unwrap(), Written::Done);
     let took = begin.elapsed().as_secs_f64();
     let bytes: u64 =
         sizes(&dir.join("index")).iter().filter(|(name, _)| name == "on disk, all").map(|(_, b)| b).sum();

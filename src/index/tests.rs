@@ -64,6 +64,7 @@ fn until_free(mut write: impl FnMut() -> Result<Written, IndexError>) -> Result<
     }
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "its callers make them for it")]
 fn put(index: &mut Index, mark: i64, docs: Vec<Doc>) {
     let base = index.seal();
     assert_eq!(update(index, base, mark, &docs).unwrap(), Written::Done);
@@ -626,7 +627,9 @@ fn pipes_are_not_waited_for() {
         pipes.push(copied.path().join(part.strip_prefix(place.path()).unwrap()));
         hurt.push(copied);
     }
-    pipes.iter().for_each(|pipe| fs::remove_file(pipe).unwrap());
+    for pipe in &pipes {
+        fs::remove_file(pipe).unwrap();
+    }
     assert!(std::process::Command::new("mkfifo").args(&pipes).status().unwrap().success());
     for hurt in hurt {
         let mut index = hurt.open();
