@@ -37,15 +37,22 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--queries", type=int, default=1_000)
+    parser.add_argument("--from", dest="exported", help="what the bench has exported to a directory before")
     options = parser.parse_args()
+    if options.exported:
+        return compare(Path(options.exported))
     with tempfile.TemporaryDirectory(prefix="memdir-compare-", dir=os.environ.get("MEMDIR_BENCH_DIR")) as directory:
-        compare(Path(directory), options)
+        export(Path(directory), options)
+        compare(Path(directory))
 
 
-def compare(directory, options):
+def export(directory, options):
     bench = ["cargo", "bench", "-q", "--bench", "index", "--", "--export", str(directory)]
     bench += ["--rows", str(options.rows), "--queries", str(options.queries)]
     subprocess.run(bench, cwd=ROOT, check=True)
+
+
+def compare(directory):
     memdir = json.loads((directory / "memdir.json").read_text())
     texts = (directory / "texts").read_text().split("\n")
     questions = (directory / "questions").read_text().split("\n")
@@ -54,7 +61,7 @@ def compare(directory, options):
         for name in ("texts", "questions")
     )
     times, exact = exactly(vectors, asked)
-    print(f"{options.rows} texts, {options.queries} questions, load {os.getloadavg()[0]:.1f}\n")
+    print(f"{len(texts)} texts, {len(questions)} questions, load {os.getloadavg()[0]:.1f}\n")
     print("| index | p50 | p99 | recall@10 | build | on disk |\n|---|--:|--:|--:|--:|--:|")
     kinds = memdir["kinds"]
     build, size = memdir["build"], memdir["bytes"]
