@@ -11,7 +11,7 @@ use tantivy::indexer::{IndexWriterOptions, LogMergePolicy};
 use tantivy::{IndexWriter, TantivyDocument};
 
 use super::lexical::gone::Gone;
-use super::lexical::{self, Fields, Lexical, folded_tag};
+use super::lexical::{self, Fields, folded_tag};
 use super::manifest::{Manifest, Mark};
 use super::rows::{RECORD, Row, RowWriter};
 use super::vectors::{Bitmap, VectorWriter};
@@ -100,8 +100,9 @@ impl<'a> Batch<'a> {
         is_many: bool,
     ) -> Result<Self, IndexError> {
         let (index, fields, manifest, crc) = if let Some(view) = base {
-            let Lexical { index, fields, .. } = &view.lexical;
-            (index.clone(), *fields, view.manifest.clone(), view.rows_crc.clone())
+            // Opened anew, so that it knows of all files which others made, and checks those that it reads.
+            let (index, fields) = lexical::open(&place::texts(dir)?)?;
+            (index, fields, view.manifest.clone(), view.rows_crc.clone())
         } else {
             let (index, fields) = lexical::create(&place::texts(dir)?)?;
             (index, fields, Manifest::empty(model.id()), Hasher::new())
@@ -184,7 +185,6 @@ impl<'a> Batch<'a> {
         let mut manifest = self.manifest;
         manifest.mark = mark;
         manifest.serial += 1;
-        manifest.boot = place::boot();
         manifest.rows = self.next as usize;
         let mut gone = Bitmap::none(manifest.rows);
         let mut dead = Bitmap::none(manifest.rows);
