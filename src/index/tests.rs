@@ -496,6 +496,48 @@ fn a_bit_that_changed_never_gives_a_wrong_answer() {
     assert_eq!(answers(&place.open()).unwrap(), expected);
 }
 
+/// Nonsense that has the right checksum: the answer may be any, and a panic is an error.
+#[test]
+fn a_panic_of_tantivy_is_an_error() {
+    let place = Place::new();
+    put(&mut place.open(), 5, (0..40).map(|id| doc(id, &format!("word{id} common"))).collect());
+    let mut errors = 0;
+    for file in files(&place.path()) {
+        if !file
+            .extension()
+            .is_some_and(|end| ["term", "idx", "fast", "fieldnorm"].iter().any(|it| end == *it))
+        {
+            continue;
+        }
+        let original = fs::read(&file).unwrap();
+        let footer = original.iter().rposition(|byte| *byte == b'{').unwrap();
+        let footer = original[..footer].iter().rposition(|byte| *byte == b'{').unwrap();
+        for at in 0..footer {
+            let mut bytes = original[..footer].to_vec();
+            bytes[at] ^= 0x80;
+            let version = serde_json::to_string(tantivy::version()).unwrap();
+            let json = format!("{{\"version\":{version},\"crc\":{}}}", crc32fast::hash(&bytes));
+            bytes.extend_from_slice(json.as_bytes());
+            bytes.extend_from_slice(&u32::try_from(json.len()).unwrap().to_le_bytes());
+            bytes.extend_from_slice(&original[original.len() - 4..]);
+            fs::write(&file, bytes).unwrap();
+            let index = place.open();
+            let filter = Filter::default();
+            let query = Query {
+                text: "common word7",
+                filter: &filter,
+                candidates: 10,
+                lexical: true,
+                semantic: false,
+            };
+            errors += usize::from(index.mark() == 0 || index.search(&Tail::default(), &query).is_err());
+        }
+        fs::write(&file, &original).unwrap();
+    }
+    assert!(errors > 10, "{errors}");
+    assert_eq!(find(&place.open(), "word7"), [7]);
+}
+
 /// Files that are there already are not read again, unless they changed.
 #[test]
 fn damage_is_noticed_when_others_wrote() {

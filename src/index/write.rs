@@ -16,7 +16,7 @@ use super::manifest::{Manifest, Mark};
 use super::rows::{RECORD, Row, RowWriter};
 use super::vectors::{Bitmap, VectorWriter};
 use super::view::{ROWS, View};
-use super::{Doc, IndexError, Model, place};
+use super::{Doc, IndexError, Model, caught, place};
 
 /// An update of more memories has more threads and memory for itself.
 const MANY: usize = 4096;
@@ -39,8 +39,8 @@ pub(super) fn write(
     // What others left takes room that this may need.
     place::sweep(dir);
     let written = match base {
-        Some(view) => fill(&view.dir, model, base, mark, docs),
-        None => begin(dir, model, mark, docs),
+        Some(view) => caught(|| fill(&view.dir, model, base, mark, docs)),
+        None => caught(|| begin(dir, model, mark, docs)),
     };
     // A generation that was not completed, or the one before it.
     place::sweep(dir);
