@@ -3,6 +3,7 @@
 //! It knows files by the row of their memory in the journal, and how far it was built by a mark, the newest version in it.
 
 use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -163,6 +164,13 @@ impl From<tantivy::directory::error::OpenDirectoryError> for IndexError {
     }
 }
 
+/// Does what calls tantivy: it panics where a file tells nonsense. The message of the panic goes where the process sends such
+/// messages, which cannot be changed for one call.
+fn caught<T>(work: impl FnOnce() -> Result<T, IndexError>) -> Result<T, IndexError> {
+    // What a panic left half done is opened anew or not used.
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(IndexError::new("its files tell nonsense")))
+}
+
 /// Attempts to open an index that changes while it is opened.
 const ATTEMPTS: usize = 4;
 
@@ -219,7 +227,7 @@ impl Index {
     pub(crate) fn refresh(&mut self) -> Result<(), IndexError> {
         let is_same = |view: &View| place::current(&self.dir).is_some_and(|name| name == view.generation);
         self.view = match self.view.take().filter(is_same) {
-            Some(mut view) => view.refresh().is_ok().then_some(view),
+            Some(mut view) => caught(|| view.refresh()).is_ok().then_some(view),
             None => None,
         };
         // A commit by another process in between takes files away from one that opens the commit before.
@@ -227,7 +235,7 @@ impl Index {
             if self.view.is_some() || place::current(&self.dir).is_none() {
                 break;
             }
-            self.view = View::open(&self.dir, &self.model).ok();
+            self.view = caught(|| View::open(&self.dir, &self.model)).ok();
         }
         Ok(())
     }
@@ -273,7 +281,7 @@ impl Index {
 
     /// Finds candidates; what the tail knows better is taken from there.
     pub(crate) fn search(&self, tail: &Tail, query: &Query<'_>) -> Result<Hits, IndexError> {
-        find::search(self, tail, query)
+        caught(|| find::search(self, tail, query))
     }
 
     /// Calls `each` with every memory that meets a filter, in no order.
@@ -283,7 +291,7 @@ impl Index {
         filter: &Filter,
         each: &mut dyn FnMut(Seen),
     ) -> Result<(), IndexError> {
-        find::each(self, tail, filter, each)
+        caught(|| find::each(self, tail, filter, each))
     }
 
     fn model(&self) -> &Model {

@@ -20,6 +20,7 @@ pub(super) mod best;
 pub(super) mod gone;
 pub(super) mod statistics;
 mod unsynced;
+mod whole;
 pub(super) mod words;
 
 use best::Best;
@@ -71,10 +72,21 @@ pub(super) fn create(dir: &Path) -> Result<(tantivy::Index, Fields), IndexError>
     Ok((index, fields))
 }
 
+/// Opens an index, and all that is known of its files: others may have written to it since.
+pub(super) fn open(dir: &Path) -> Result<(tantivy::Index, Fields), IndexError> {
+    let index = tantivy::Index::open(Unsynced::open(dir)?)?;
+    let (expected, fields) = schema();
+    if index.schema() != expected {
+        return Err(IndexError::new("its fields are not those of this format"));
+    }
+    index.tokenizers().register(ANALYZER, analyzer(For::Document));
+    Ok((index, fields))
+}
+
 /// The documents of one commit.
 #[derive(Clone)]
 pub(super) struct Lexical {
-    pub(super) index: tantivy::Index,
+    index: tantivy::Index,
     pub(super) fields: Fields,
     reader: IndexReader,
     searcher: Searcher,
@@ -92,22 +104,12 @@ pub(super) struct Asked {
 impl Lexical {
     /// Opens what was committed last, with its manifest.
     pub(super) fn open(dir: &Path) -> Result<(Self, Manifest), IndexError> {
-        let index = tantivy::Index::open(Unsynced::open(dir)?)?;
-        let (expected, fields) = schema();
-        if index.schema() != expected {
-            return Err(IndexError::new("its fields are not those of this format"));
-        }
-        index.tokenizers().register(ANALYZER, analyzer(For::Document));
+        let (index, fields) = open(dir)?;
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
         let searcher = reader.searcher();
         let mut lexical = Self { index, fields, reader, searcher, rows: HashMap::new() };
         let manifest = lexical.reload()?;
         Ok((lexical, manifest))
-    }
-
-    /// Whether every file is as it was written: it reads all of them.
-    pub(super) fn is_whole(&self) -> bool {
-        self.index.validate_checksum().is_ok_and(|damaged| damaged.is_empty())
     }
 
     /// The manifest of the last commit, without opening it.

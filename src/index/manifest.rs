@@ -28,8 +28,6 @@ pub(super) struct Manifest {
     pub(super) model: String,
     /// How many commits there were before.
     pub(super) serial: u64,
-    /// The start of the machine after which it was written: nothing is synced, so that after another one all files are checked.
-    pub(super) boot: String,
     /// How far it goes.
     pub(super) mark: Mark,
     /// So many rows count, living or not.
@@ -52,7 +50,6 @@ impl Manifest {
             format: FORMAT,
             model: model.to_owned(),
             serial: 0,
-            boot: String::new(),
             mark: Mark::default(),
             rows: 0,
             rows_crc: 0,

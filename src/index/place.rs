@@ -78,12 +78,6 @@ pub(super) fn publish(dir: &Path, name: &str) -> io::Result<()> {
     plain::replace(&current, name.as_bytes())
 }
 
-/// What tells the time since the machine started from the times before; empty where the system does not say.
-pub(super) fn boot() -> String {
-    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    id.trim_end().to_owned()
-}
-
 /// Removes generations that do not count, and files that were not completed. What cannot be removed is tried again by the next.
 pub(super) fn sweep(dir: &Path) {
     let current = current(dir);

@@ -35,9 +35,6 @@ impl View {
         if manifest.model != model.id() {
             return Err(IndexError::new("its vectors are of another model"));
         }
-        if manifest.boot != place::boot() && !lexical.is_whole() {
-            return Err(IndexError::new("not all of it was on the disk when the machine stopped"));
-        }
         let mut rows = Rows::default();
         let mut rows_crc = Hasher::new();
         let dead = read_rows(&dir, &manifest, &mut rows, &mut rows_crc)?;

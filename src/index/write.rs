@@ -11,12 +11,12 @@ use tantivy::indexer::{IndexWriterOptions, LogMergePolicy};
 use tantivy::{IndexWriter, TantivyDocument};
 
 use super::lexical::gone::Gone;
-use super::lexical::{self, Fields, Lexical, folded_tag};
+use super::lexical::{self, Fields, folded_tag};
 use super::manifest::{Manifest, Mark};
 use super::rows::{RECORD, Row, RowWriter};
 use super::vectors::{Bitmap, VectorWriter};
 use super::view::{ROWS, View};
-use super::{Doc, IndexError, Model, place};
+use super::{Doc, IndexError, Model, caught, place};
 
 /// An update of more memories has more threads and memory for itself.
 const MANY: usize = 4096;
@@ -39,8 +39,8 @@ pub(super) fn write(
     // What others left takes room that this may need.
     place::sweep(dir);
     let written = match base {
-        Some(view) => fill(&view.dir, model, base, mark, docs),
-        None => begin(dir, model, mark, docs),
+        Some(view) => caught(|| fill(&view.dir, model, base, mark, docs)),
+        None => caught(|| begin(dir, model, mark, docs)),
     };
     // A generation that was not completed, or the one before it.
     place::sweep(dir);
@@ -100,8 +100,9 @@ impl<'a> Batch<'a> {
         is_many: bool,
     ) -> Result<Self, IndexError> {
         let (index, fields, manifest, crc) = if let Some(view) = base {
-            let Lexical { index, fields, .. } = &view.lexical;
-            (index.clone(), *fields, view.manifest.clone(), view.rows_crc.clone())
+            // Opened anew, so that it knows of all files which others made, and checks those that it reads.
+            let (index, fields) = lexical::open(&place::texts(dir)?)?;
+            (index, fields, view.manifest.clone(), view.rows_crc.clone())
         } else {
             let (index, fields) = lexical::create(&place::texts(dir)?)?;
             (index, fields, Manifest::empty(model.id()), Hasher::new())
@@ -184,7 +185,6 @@ impl<'a> Batch<'a> {
         let mut manifest = self.manifest;
         manifest.mark = mark;
         manifest.serial += 1;
-        manifest.boot = place::boot();
         manifest.rows = self.next as usize;
         let mut gone = Bitmap::none(manifest.rows);
         let mut dead = Bitmap::none(manifest.rows);
