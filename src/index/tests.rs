@@ -465,7 +465,8 @@ fn a_bit_that_changed_never_gives_a_wrong_answer() {
     let answers = |index: &Index| {
         let mut answers = Vec::new();
         for text in ["common1 word4", "changed", "word1", "word50", "word39"] {
-            let query = Query { text, filter: &filter, candidates: 100, lexical: true, semantic: true };
+            let query =
+                Query { text, filter: &filter, candidates: 100, words: 64, lexical: true, semantic: true };
             let mut hits = index.search(&Tail::default(), &query)?.hits;
             hits.sort_by_key(|hit| hit.memory);
             answers.push(hits);
@@ -530,6 +531,7 @@ fn a_panic_of_tantivy_is_an_error() {
                 text: "common word7",
                 filter: &filter,
                 candidates: 10,
+                words: 64,
                 lexical: true,
                 semantic: false,
             };

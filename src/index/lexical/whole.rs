@@ -14,7 +14,7 @@ use serde::Serialize;
 
 const MAGIC: u32 = 1337;
 /// The length and the magic number.
-const END: u64 = 8;
+const END: usize = 8;
 /// The longest JSON of a footer.
 const LONGEST: u32 = 1000;
 
@@ -34,13 +34,13 @@ struct Footer<'a> {
 /// It cannot be read, is damaged, or was written by another version of tantivy.
 pub(super) fn check(file: &File) -> io::Result<()> {
     let length = file.metadata()?.len();
-    let mut end = [0; END as usize];
-    file.read_exact_at(&mut end, length.checked_sub(END).ok_or_else(damaged)?)?;
+    let mut end = [0; END];
+    file.read_exact_at(&mut end, length.checked_sub(END as u64).ok_or_else(damaged)?)?;
     let number = |at: usize| u32::from_le_bytes(std::array::from_fn(|n| end[at + n]));
     if number(0) > LONGEST || number(4) != MAGIC {
         return Err(damaged());
     }
-    let body = length.checked_sub(END + u64::from(number(0))).ok_or_else(damaged)?;
+    let body = length.checked_sub(END as u64 + u64::from(number(0))).ok_or_else(damaged)?;
     let mut footer = vec![0; number(0) as usize];
     file.read_exact_at(&mut footer, body)?;
     let expected = Footer { version: tantivy::version(), crc: checksum(file, body)? };
