@@ -4,6 +4,8 @@ use memdir::{Content, Dispatcher, Store, ToolUse, one_file_text};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::process::shell;
+
 struct Agent {
     dispatcher: Dispatcher,
     dir: TempDir,
@@ -243,4 +245,51 @@ fn the_articles_one_file_agent_keeps_its_notes() {
         one_file_text(&store, "code_review_agent").unwrap(),
         "[2026-11-30] Team: snake_case\n[2026-11-30] Trọng SQL injection prevention\n"
     );
+}
+
+/// `memdir eval` on a set of one's own, and what it says of a wrong one.
+#[test]
+fn a_set_of_questions_is_evaluated() {
+    let dir = tempfile::tempdir().unwrap();
+    let set = concat!(
+        r#"{"doc":"tea","category":"user_preference","text":"The user drinks green tea."}"#,
+        "\n",
+        r#"{"doc":"car","path":"/memories/notes/car.md","text":"The car is parked on level 3."}"#,
+        "\n",
+        r#"{"query":"q1","kind":"easy","text":"where is the car parked","relevant":["car"]}"#,
+        "\n",
+        r#"{"query":"q2","kind":"none","text":"zebra xylophone","relevant":[]}"#,
+        "\n",
+    );
+    std::fs::write(dir.path().join("set.jsonl"), set).unwrap();
+    let done = shell(dir.path(), "$MEMDIR eval set.jsonl --json");
+    let lines: Vec<Value> = done.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.iter().map(|line| &line["way"]).collect::<Vec<_>>(), ["lexical", "semantic", "hybrid"]);
+    let hybrid = &lines[2];
+    assert_eq!(
+        (&hybrid["recall_at_1"], &hybrid["mrr"], &hybrid["questions"]),
+        (&json!(1.0), &json!(1.0), &json!(1))
+    );
+    assert_eq!((&hybrid["unanswerable"], &hybrid["rejected"]), (&json!(1), &json!(1)));
+    let kinds = shell(dir.path(), "$MEMDIR eval set.jsonl --kinds").out;
+    assert_eq!(kinds.lines().count(), 1 + 3 * 3, "{kinds}");
+
+    let wrong = [
+        ("{\"text\":\"x\"}", "line 1: it has neither `doc` nor `query`"),
+        ("{\"doc\":\"a\"}", "line 1: missing field `text`"),
+        (
+            "{\"query\":\"q\",\"text\":\"x\",\"relevant\":[\"gone\"]}",
+            "relevant: must be documents of the set (q); it is gone",
+        ),
+        (
+            "{\"doc\":\"a\",\"text\":\"x\"}\n{\"doc\":\"a\",\"text\":\"y\"}",
+            "doc: must be different from document to document; it is a",
+        ),
+        ("", "the set is empty"),
+    ];
+    for (set, words) in wrong {
+        std::fs::write(dir.path().join("set.jsonl"), set).unwrap();
+        let done = shell(dir.path(), "$MEMDIR eval set.jsonl");
+        assert!(done.err.contains(words), "{set}: {}", done.err);
+    }
 }
