@@ -14,9 +14,12 @@ use serde::Serialize;
 
 const MAGIC: u32 = 1337;
 /// The length and the magic number.
-const END: u64 = 8;
+const END: usize = 8;
 /// The longest JSON of a footer.
 const LONGEST: u32 = 1000;
+
+/// The digits of a checksum.
+const CRC: usize = 8;
 
 /// As much of a file is read at once.
 const AT_ONCE: usize = 1 << 16;
@@ -34,13 +37,13 @@ struct Footer<'a> {
 /// It cannot be read, is damaged, or was written by another version of tantivy.
 pub(super) fn check(file: &File) -> io::Result<()> {
     let length = file.metadata()?.len();
-    let mut end = [0; END as usize];
-    file.read_exact_at(&mut end, length.checked_sub(END).ok_or_else(damaged)?)?;
+    let mut end = [0; END];
+    file.read_exact_at(&mut end, length.checked_sub(END as u64).ok_or_else(damaged)?)?;
     let number = |at: usize| u32::from_le_bytes(std::array::from_fn(|n| end[at + n]));
     if number(0) > LONGEST || number(4) != MAGIC {
         return Err(damaged());
     }
-    let body = length.checked_sub(END + u64::from(number(0))).ok_or_else(damaged)?;
+    let body = length.checked_sub(END as u64 + u64::from(number(0))).ok_or_else(damaged)?;
     let mut footer = vec![0; number(0) as usize];
     file.read_exact_at(&mut footer, body)?;
     let expected = Footer { version: tantivy::version(), crc: checksum(file, body)? };
@@ -68,11 +71,11 @@ pub(super) fn sealed(bytes: &[u8]) -> Vec<u8> {
 
 /// A list of files that was [`sealed`], without its checksum.
 pub(super) fn unsealed(mut bytes: Vec<u8>) -> io::Result<Vec<u8>> {
-    let (before, crc) = bytes.split_last_chunk::<8>().ok_or_else(damaged)?;
+    let (before, crc) = bytes.split_last_chunk::<CRC>().ok_or_else(damaged)?;
     if digits(before).as_bytes() != crc {
         return Err(damaged());
     }
-    bytes.truncate(bytes.len() - 8);
+    bytes.truncate(bytes.len() - CRC);
     Ok(bytes)
 }
 
