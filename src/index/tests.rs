@@ -64,8 +64,8 @@ fn until_free(mut write: impl FnMut() -> Result<Written, IndexError>) -> Result<
     }
 }
 
-#[allow(clippy::needless_pass_by_value, reason = "its callers make them for it")]
-fn put(index: &mut Index, mark: i64, docs: Vec<Doc>) {
+fn put(index: &mut Index, mark: i64, docs: impl IntoIterator<Item = Doc>) {
+    let docs: Vec<Doc> = docs.into_iter().collect();
     let base = index.seal();
     assert_eq!(update(index, base, mark, &docs).unwrap(), Written::Done);
     assert_eq!(index.mark(), mark);
@@ -398,9 +398,9 @@ fn a_damaged_index_never_answers_wrongly() {
     let place = Place::new();
     let mut index = place.open();
     let texts = |from: i64, to: i64| (from..to).map(|id| doc(id, &format!("word{id} common")));
-    put(&mut index, 5, texts(0, 40).collect());
+    put(&mut index, 5, texts(0, 40));
     put(&mut index, 6, vec![gone(1), doc(2, "changed common")]);
-    put(&mut index, 7, texts(40, 45).collect());
+    put(&mut index, 7, texts(40, 45));
     drop(index);
     let whole = |index: &Index| {
         let all = listed(index, &Tail::default(), &Filter::default());
@@ -438,7 +438,7 @@ fn a_damaged_index_never_answers_wrongly() {
                 0 => {
                     damaged += 1;
                     assert_eq!(listed(&index, &Tail::default(), &Filter::default()), [] as [i64; 0]);
-                    put(&mut index, 9, texts(0, 3).collect());
+                    put(&mut index, 9, texts(0, 3));
                     assert_eq!(find(&index, "common"), [0, 1, 2]);
                 }
                 7 => {
@@ -458,7 +458,7 @@ fn a_damaged_index_never_answers_wrongly() {
 fn a_bit_that_changed_never_gives_a_wrong_answer() {
     let place = Place::new();
     let mut index = place.open();
-    put(&mut index, 5, (0..40).map(|id| doc(id, &format!("word{id} common{}", id % 3))).collect());
+    put(&mut index, 5, (0..40).map(|id| doc(id, &format!("word{id} common{}", id % 3))));
     put(&mut index, 6, vec![gone(1), doc(2, "changed common")]);
     put(&mut index, 7, vec![doc(50, "word50 common1")]);
     let filter = Filter { categories: vec!["notes".into()], min_importance: 2, ..Filter::default() };
@@ -504,7 +504,7 @@ fn a_bit_that_changed_never_gives_a_wrong_answer() {
 #[test]
 fn a_panic_of_tantivy_is_an_error() {
     let place = Place::new();
-    put(&mut place.open(), 5, (0..40).map(|id| doc(id, &format!("word{id} common"))).collect());
+    put(&mut place.open(), 5, (0..40).map(|id| doc(id, &format!("word{id} common"))));
     let mut errors = 0;
     for file in files(&place.path()) {
         if !file
@@ -548,7 +548,7 @@ fn a_panic_of_tantivy_is_an_error() {
 fn damage_is_noticed_when_others_wrote() {
     let place = Place::new();
     let (mut one, mut other) = (place.open(), place.open());
-    put(&mut one, 5, (0..10).map(|id| doc(id, "common words")).collect());
+    put(&mut one, 5, (0..10).map(|id| doc(id, "common words")));
     other.refresh().unwrap();
     assert_eq!(other.mark(), 5);
     let postings =
@@ -571,7 +571,7 @@ fn damage_is_noticed_when_others_wrote() {
 fn leftovers_of_a_killed_writer_do_no_harm() {
     let place = Place::new();
     let mut index = place.open();
-    put(&mut index, 5, (0..10).map(|id| doc(id, "common")).collect());
+    put(&mut index, 5, (0..10).map(|id| doc(id, "common")));
     let generation = place.path().join(place::current(&place.path()).unwrap());
     for name in
         fs::read_dir(&generation).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file())
@@ -741,7 +741,7 @@ fn pipes_are_not_waited_for() {
 fn long_queries_keep_their_rarest_words() {
     let place = Place::new();
     let mut index = place.open();
-    put(&mut index, 1, (0..100).map(|id| doc(id, &format!("common{} rare{id}", id % 2))).collect());
+    put(&mut index, 1, (0..100).map(|id| doc(id, &format!("common{} rare{id}", id % 2))));
     let text = (0..100).rev().map(|id| format!("absent{id}")).collect::<Vec<_>>().join(" ");
     let text = format!("common0 {text} rare42");
     assert_eq!(find(&index, &text), [] as [i64; 0], "64 words that nobody has are rarer");
@@ -814,7 +814,6 @@ fn every_hit_has_its_cosine_from_the_index_as_from_a_tail() {
         text: "a sleeping cat on a sofa",
         filter: &filter,
         candidates,
-        words: 64,
         lexical,
         semantic: true,
     };

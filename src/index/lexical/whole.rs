@@ -18,6 +18,9 @@ const END: usize = 8;
 /// The longest JSON of a footer.
 const LONGEST: u32 = 1000;
 
+/// The digits of a checksum.
+const CRC: usize = 8;
+
 /// As much of a file is read at once.
 const AT_ONCE: usize = 1 << 16;
 
@@ -68,11 +71,11 @@ pub(super) fn sealed(bytes: &[u8]) -> Vec<u8> {
 
 /// A list of files that was [`sealed`], without its checksum.
 pub(super) fn unsealed(mut bytes: Vec<u8>) -> io::Result<Vec<u8>> {
-    let (before, crc) = bytes.split_last_chunk::<8>().ok_or_else(damaged)?;
+    let (before, crc) = bytes.split_last_chunk::<CRC>().ok_or_else(damaged)?;
     if digits(before).as_bytes() != crc {
         return Err(damaged());
     }
-    bytes.truncate(bytes.len() - 8);
+    bytes.truncate(bytes.len() - CRC);
     Ok(bytes)
 }
 
