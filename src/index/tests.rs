@@ -814,6 +814,7 @@ fn every_hit_has_its_cosine_from_the_index_as_from_a_tail() {
         text: "a sleeping cat on a sofa",
         filter: &filter,
         candidates,
+        words: 64,
         lexical,
         semantic: true,
     };
