@@ -370,6 +370,25 @@ mod watched {
         world.check(&[]);
     }
 
+    #[test]
+    fn only_what_is_told_is_looked_at() {
+        let world = World::new();
+        let store = watched(&world);
+        world.write("a.md", "theirs");
+        world.write(".hidden", "theirs");
+        let noticed = store.notice().unwrap();
+        assert_eq!((noticed.files, words(&noticed)), (1, set(&["write a.md"])));
+        // Of a directory that went the files are known.
+        std::fs::rename(world.file("d/sub"), world.base().join("elsewhere")).unwrap();
+        assert_eq!(notice(&store), set(&["delete d/sub/c.md"]));
+        std::fs::rename(world.file("d"), world.base().join("elsewhere/d")).unwrap();
+        world.write("d", "a file where a directory was");
+        assert_eq!(notice(&store), set(&["delete d/b.md", "write d"]));
+        std::fs::remove_file(world.file("d")).unwrap();
+        std::fs::rename(world.base().join("elsewhere"), world.file("back")).unwrap();
+        assert_eq!(notice(&store).len(), 3);
+    }
+
     /// What a watch cannot tell is looked for.
     #[test]
     fn a_watch_that_is_lost_is_set_up_again() {
