@@ -95,7 +95,7 @@ struct Candidates {
     mark: i64,
     /// Whether there is certainly room for one entry more.
     has_room: bool,
-    candidates: Vec<Candidate>,
+    found: Vec<Candidate>,
 }
 
 /// A candidate, read.
@@ -126,7 +126,7 @@ impl Recall {
     pub fn store(&self, new: NewEntry) -> Result<Stored> {
         let store = &self.store;
         let new = field::checked(new, store.settings(), store.now())?;
-        let Candidates { mark, has_room, candidates } = self.candidates(&new)?;
+        let Candidates { mark, has_room, found: candidates } = self.candidates(&new)?;
         let settings = store.settings().clone();
         let now = store.now();
         let (stored, warned) = store.change_warned(move |snapshot| {
@@ -217,7 +217,7 @@ impl Recall {
             candidates.push(Candidate { path, cosine: 0.0 });
         }
         let has_room = (catalog.most_entries() as u64) < self.store.settings().entries.max;
-        Ok(Candidates { mark: catalog.mark(), has_room, candidates })
+        Ok(Candidates { mark: catalog.mark(), has_room, found: candidates })
     }
 }
 
