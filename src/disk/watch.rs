@@ -157,6 +157,12 @@ impl Watch {
         self.folds || path.ancestors().any(|dir| base.sandbox.folds_case(&dir))
     }
 
+    /// Takes the file system for one that folds case.
+    #[cfg(test)]
+    pub(crate) fn fold(&mut self) {
+        self.folds = true;
+    }
+
     /// Lets so much time pass that everything is looked at again.
     #[cfg(test)]
     pub(crate) fn distrust(&mut self) {

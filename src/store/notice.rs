@@ -27,9 +27,6 @@ const STAMPS: &str = "stamps";
 /// With so much that is not in the file it is written anew; less is looked at again by the next process.
 const MUCH: usize = if cfg!(test) { 4 } else { 64 };
 
-/// Paths at which something happened, and nowhere else.
-type Places = BTreeSet<MemoryPath>;
-
 /// What is known of the files between two looks.
 #[derive(Default)]
 pub(super) struct Noticed {
@@ -55,11 +52,13 @@ impl Store {
         #[cfg(feature = "search")]
         let found = match noticed.news(&self.inner.core.base) {
             News::None => return Ok(Absorbed::default()),
-            News::At(paths) => self.look_again(&mut noticed, Some(paths)),
-            News::Everywhere | News::Broken => self.look_again(&mut noticed, None),
+            News::At(paths) => self.look_again(&mut noticed, |noticed, core, history, stamps| {
+                noticed.look_at(core, history, stamps, paths)
+            }),
+            News::Everywhere | News::Broken => self.look_again(&mut noticed, look_everywhere),
         };
         #[cfg(not(feature = "search"))]
-        let found = self.look_again(&mut noticed);
+        let found = self.look_again(&mut noticed, look_everywhere);
         #[cfg(feature = "search")]
         if let (Err(_), Some(watch)) = (&found, &noticed.watch) {
             watch.shake();
@@ -92,17 +91,17 @@ impl Store {
         Ok(())
     }
 
-    /// Looks at what changed since the last look: only at these paths, if that is known to be enough.
-    fn look_again(&self, noticed: &mut Noticed, at: Option<Places>) -> Result<Survey> {
+    /// Looks at what changed since the last look.
+    fn look_again(
+        &self,
+        noticed: &mut Noticed,
+        look: impl FnOnce(&mut Noticed, &Core, Option<History<'_>>, &mut Stamps) -> Result<Survey>,
+    ) -> Result<Survey> {
         let reader = self.reader()?;
         let history = reader.as_ref().map(Reader::history);
         let core = &self.inner.core;
         let mut stamps = noticed.stamps.take().or_else(|| load(core)).unwrap_or_default();
-        let found = match at.map(|at| noticed.look_at(core, history, &mut stamps, at)).transpose() {
-            Ok(Some(Some(found))) => Ok(found),
-            Ok(_) => look(core, history, &mut stamps),
-            Err(error) => Err(error),
-        };
+        let found = look(noticed, core, history, &mut stamps);
         if found.is_ok() && stamps.unsaved > MUCH && core.base.write_derived(STAMPS, &stamps.encode()).is_ok()
         {
             stamps.unsaved = 0;
@@ -165,6 +164,15 @@ fn look(core: &Core, history: Option<History<'_>>, stamps: &mut Stamps) -> Resul
     (stamps.mark, stamps.chain) = end;
     stamps.has_links = has_links;
     Ok(found)
+}
+
+fn look_everywhere(
+    _: &mut Noticed,
+    core: &Core,
+    history: Option<History<'_>>,
+    stamps: &mut Stamps,
+) -> Result<Survey> {
+    look(core, history, stamps)
 }
 
 /// The end of the history, to be read first: what comes later is newer than the mark.

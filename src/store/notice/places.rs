@@ -1,6 +1,8 @@
 //! Looking only where a watch says that something happened.
 
-use super::{Core, Noticed, Places, Stamps, Survey, changed, compare, end, of_history};
+use std::collections::BTreeSet;
+
+use super::{Core, Noticed, Stamps, Survey, changed, compare, end, look, of_history};
 use crate::disk::{Base, Look, News, Watch};
 use crate::error::Result;
 use crate::journal::History;
@@ -39,15 +41,14 @@ impl Noticed {
         }
     }
 
-    /// As [`look`](super::look), but only at these paths, and where the history has changed; `None` where that is not
-    /// enough: then everything can be looked at. On an error the mark stays where it was.
+    /// As [`look`], but only at these paths, and where the history has changed, if that is enough.
     pub(super) fn look_at(
         &mut self,
         core: &Core,
         history: Option<History<'_>>,
         stamps: &mut Stamps,
-        at: Places,
-    ) -> Result<Option<Survey>> {
+        at: BTreeSet<MemoryPath>,
+    ) -> Result<Survey> {
         if let (Some(history), Some(watch)) = (history, &self.watch)
             && core.base.sandbox.root()?.is_some()
         {
@@ -61,11 +62,11 @@ impl Noticed {
                 let found = compare(core, Some(history), stamps, suspects)?;
                 (stamps.mark, stamps.chain) = end;
                 stamps.has_links |= has_links;
-                return Ok(Some(found));
+                return Ok(found);
             }
         }
         self.settle(&core.base);
-        Ok(None)
+        look(core, history, stamps)
     }
 }
 
@@ -75,7 +76,7 @@ fn files(
     core: &Core,
     history: History<'_>,
     watch: &Watch,
-    at: Places,
+    at: BTreeSet<MemoryPath>,
     has_links: &mut bool,
 ) -> Result<Option<Vec<MemoryPath>>> {
     let mut files = Vec::new();

@@ -331,6 +331,24 @@ fn all_is_looked_at_now_and_then() {
     assert_eq!(read(&store), (set(&[]), 1));
 }
 
+/// Where names that differ in case are the same, a path that no memory has may be the wrong one.
+#[test]
+fn what_may_have_another_name_is_looked_for() {
+    let world = World::new();
+    let store = many(&world);
+    world.write("d1/new.md", "theirs\n");
+    assert_eq!(read(&store), (set(&["write d1/new.md"]), 1));
+    lock(&store.inner.noticed).watch().unwrap().fold();
+    append(&store, "d1/1.md", "more\n").unwrap();
+    assert_eq!(read(&store).1, 2, "and the new one, which is in the history now");
+    world.write("d2/new.md", "theirs\n");
+    assert_eq!(read(&store), (set(&["write d2/new.md"]), MANY + 2));
+    std::fs::remove_file(world.file("d2/new.md")).unwrap();
+    world.write("gone.md", "");
+    std::fs::remove_file(world.file("gone.md")).unwrap();
+    assert_eq!(read(&store), (set(&["delete d2/new.md"]), MANY + 1));
+}
+
 /// What could not be taken in is looked for again.
 #[test]
 fn what_failed_comes_again() {
