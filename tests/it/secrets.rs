@@ -320,6 +320,33 @@ fn a_directory_is_not_moved_to_where_what_is_in_it_becomes_a_secret() {
     assert!(!answers[3].1, "{answers:?}");
 }
 
+/// What a secret is made of may stand in the path before, in the same order, and be none there.
+#[test]
+fn a_path_whose_letters_were_there_is_judged_all_the_same() {
+    let dir = scratch();
+    let store = open(dir.path(), "");
+    let secret = format!("{}/{}", "7".repeat(18), ["x7Fq2LmPz9Kd4Rt6W"; 4].concat());
+    let refused = "Error: Not stored: the path looks like discord-webhook. Remove the secret and try again";
+    let from = format!("/memories/x/api/webhooks/{secret}/a.md");
+    let to = format!("/memories/discord.com/api/webhooks/{secret}/a.md");
+    let rename = |from: &str, to: &str| json!({"command": "rename", "old_path": from, "new_path": to});
+    let answers = texts(
+        &Dispatcher::new(store.clone()),
+        [
+            create(&to, "x"),
+            create(&from, "x"),
+            rename("/memories/x", "/memories/discord.com"),
+            rename(&from, &to),
+        ],
+    );
+    let is_refused = |answer: &(String, bool)| *answer == (refused.to_owned(), true);
+    assert_eq!(answers.iter().map(is_refused).collect::<Vec<_>>(), [true, false, true, true], "{answers:?}");
+    let version = store.history().unwrap().head(&MemoryPath::parse(&from).unwrap()).unwrap().unwrap().id;
+    let what = Restore::Version { path: MemoryPath::parse(&to).unwrap(), version };
+    let error = store.restore(&what, Others::Keep).unwrap_err();
+    assert!(matches!(error, Error::Secret { line: None, .. }), "{error}");
+}
+
 #[test]
 fn what_was_at_a_path_goes_back_to_it_with_a_warning() {
     let dir = scratch();

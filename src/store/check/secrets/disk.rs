@@ -135,7 +135,7 @@ impl Search<'_> {
     fn name(&self, path: &str) -> Vec<String> {
         let above = path.rsplit_once('/').map_or("", |(above, _)| above);
         let mut found = gate::scan_names(&self.guard, path);
-        found.retain(|found| !above.contains(&path[found.range.clone()]));
+        gate::leave_new(&mut found, path.as_bytes(), &gate::scan_names(&self.guard, above), above.as_bytes());
         rules(&found, "the name")
     }
 
