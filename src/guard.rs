@@ -26,5 +26,5 @@ mod tests;
 mod value;
 
 pub use policy::{Action, Found, Guard, MOST_WARNINGS, Mode, Warning, rule_names};
-pub(crate) use policy::{warnings, without};
+pub(crate) use policy::{warnings, without, words};
 pub use size::fits;

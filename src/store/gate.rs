@@ -73,7 +73,7 @@ pub(super) fn judge_path(
         Some(Found { rule, .. }) => Err(Error::Secret { path: shown(guard, path), line: None, rule }),
         None => Ok(found
             .iter()
-            .map(|found| Warning { line: None, rule: found.rule.to_owned(), is_redacted: false })
+            .map(|found| Warning { line: None, rule: found.rule.to_owned(), is_redacted: false, more: 0 })
             .collect()),
     }
 }
@@ -119,12 +119,8 @@ pub(super) fn note_outside(guard: &Guard, steps: &mut Vec<Step>) {
     for step in &*steps {
         let Step::Write { path, content, .. } = step else { continue };
         let Stored::Here { new, .. } = &content.bytes else { continue };
-        notes.extend(warnings(&guard.scan(new), |_| false).into_iter().map(|warning| Step::Warn {
-            path: path.clone(),
-            line: warning.line,
-            rule: warning.rule,
-            is_redacted: warning.is_redacted,
-        }));
+        let warnings = warnings(&guard.scan(new), |_| false).into_iter();
+        notes.extend(warnings.map(|warning| Step::Warn { path: path.clone(), warning }));
     }
     // Every path is written once.
     steps.append(&mut notes);

@@ -422,19 +422,47 @@ fn an_answer_tells_a_few_warnings_and_counts_the_rest() {
 #[test]
 fn a_version_has_a_bounded_number_of_warnings_and_is_redacted_all_the_same() {
     for (mode, last) in [
-        ("warn", "line 100 looks like password (and 50 more)"),
-        ("redact", "line 100 looked like password (and 50 more) and was not stored"),
+        ("warn", "line 100 looks like password, and 50 more like these"),
+        ("redact", "line 100 looked like password and was not stored, and 50 more like these"),
     ] {
         let dir = scratch();
         let store = open(dir.path(), &format!("[guard]\nmode = \"{mode}\"\n"));
         let lines: Vec<_> = (100..250).map(|i| format!("password: Tr0ub4dor&3k{i}\n")).collect();
-        texts(&Dispatcher::new(store.clone()), [create("/memories/a.md", &lines.concat())]);
+        let answer =
+            texts(&Dispatcher::new(store.clone()), [create("/memories/a.md", &lines.concat())]).remove(0).0;
+        assert!(answer.ends_with("\nWarning: and 140 more like these"), "{answer}");
         let version = store.history().unwrap().head(&memory("a.md")).unwrap().unwrap();
         assert_eq!(version.warnings.len(), memdir::MOST_WARNINGS);
-        assert_eq!(version.warnings.last().unwrap().to_string(), last);
+        let warning = version.warnings.last().unwrap();
+        assert_eq!((warning.to_string().as_str(), warning.rule.as_str()), (last, "password"));
         let text = std::fs::read_to_string(dir.path().join("memories/a.md")).unwrap();
         assert_eq!(text.contains("Tr0ub4dor"), mode == "warn");
     }
+}
+
+#[test]
+fn what_comes_to_many_that_are_known_is_told() {
+    let dir = scratch();
+    let store = open(dir.path(), "");
+    let lines: Vec<_> = (1000..2500).map(|i| format!("password: Tr0ub4dor&3k{i}\n")).collect();
+    let insert = json!({"command": "insert", "path": "/memories/a.md", "insert_line": 1500, "insert_text": "password: K-g7yZWwRBTiqU\n"});
+    let calls = [create("/memories/a.md", &lines.concat()), insert];
+    let answers = texts(&Dispatcher::new(store.clone()), calls);
+    assert!(answers[1].0.ends_with("\nWarning: line 1501 looks like password"), "{answers:?}");
+    let version = store.history().unwrap().head(&memory("a.md")).unwrap().unwrap();
+    assert_eq!(version.warnings.len(), 1);
+}
+
+/// All of them have the same place in the journal.
+#[test]
+fn many_on_one_line_are_counted() {
+    let dir = scratch();
+    let store = open(dir.path(), "");
+    let line: Vec<_> = (100..250).map(|i| format!("password: Tr0ub4dor&3k{i} ")).collect();
+    texts(&Dispatcher::new(store.clone()), [create("/memories/a.md", &line.concat())]);
+    let version = store.history().unwrap().head(&memory("a.md")).unwrap().unwrap();
+    let told: Vec<_> = version.warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(told, ["line 1 looks like password, and 50 more like these"]);
 }
 
 #[test]
