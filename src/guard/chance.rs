@@ -87,10 +87,10 @@ pub(super) fn is_member(value: &[u8]) -> bool {
     value.contains(&b'.') && value.split(|byte| *byte == b'.').all(is_name)
 }
 
-/// `DOT11_WPS_PASSWORD_ID`: capitals in several parts.
+/// `DOT11_WPS_PASSWORD_ID`, `WIN32_ERROR`: capitals in several parts.
 fn is_constant(value: &[u8]) -> bool {
     let is_part = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_';
-    memchr::memchr_iter(b'_', value).count() >= 2 && value.iter().all(is_part)
+    value.contains(&b'_') && value.iter().all(is_part)
 }
 
 /// `2024-11-30T10:00`: a moment.
@@ -137,7 +137,21 @@ pub(super) fn is_plain(value: &[u8]) -> bool {
 pub(super) fn is_password_in_url(before: &[u8], value: &[u8]) -> bool {
     let user = before.strip_suffix(b":").and_then(|before| before.rsplit(|byte| *byte == b'/').next());
     let is_named = user.is_some_and(|user| user.eq_ignore_ascii_case(value));
-    !value.starts_with(b"$") && value::has_letter(value) && !is_plain(value) && !is_named
+    !value.starts_with(b"$")
+        && value::has_letter(value)
+        && !is_plain(value)
+        && !is_named
+        && unescaped_length(value) >= SHORTEST
+}
+
+/// Bytes of a password at least.
+const SHORTEST: usize = 6;
+
+/// How many bytes a text of an address stands for: `%2F` is one.
+fn unescaped_length(text: &[u8]) -> usize {
+    let is_escape =
+        |part: &&[u8]| part[0] == b'%' && part[1].is_ascii_hexdigit() && part[2].is_ascii_hexdigit();
+    text.len() - 2 * text.windows(3).filter(is_escape).count()
 }
 
 /// Whether a value after a telling word is a key: mixed as no word is, and not called what is no secret.
@@ -148,7 +162,12 @@ pub(super) fn is_key(before: &[u8], value: &[u8]) -> bool {
     }
     let name = before.to_ascii_lowercase();
     let is_called = |words: &[&str]| words.iter().any(|word| value::contains(&name, word.as_bytes()));
-    if value::is_uuid(value) && !is_called(&["secret", "password", "api_key", "apikey", "api-key", "api key"])
+    // A UUID is a name of something, but where a variable says otherwise: `RAILWAY_TOKEN=`.
+    let sign = before.iter().rposition(|byte| !b"=\"' ".contains(byte)).map_or(0, |last| last + 1);
+    let is_variable = before[..sign].ends_with(b"_TOKEN") && before[sign..].contains(&b'=');
+    if value::is_uuid(value)
+        && !is_variable
+        && !is_called(&["secret", "password", "api_key", "apikey", "api-key", "api key"])
     {
         return false;
     }
@@ -220,6 +239,7 @@ mod tests {
             ("config.password2", false, false),
             ("getSecret(db1)", false, false),
             ("DOT11_WPS_PASSWORD_ID", false, false),
+            ("WIN32_ERROR", false, false),
             ("&#x3C;string", false, false),
             ("short7!", false, false),
         ] {

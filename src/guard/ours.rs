@@ -7,7 +7,7 @@ use super::value;
 /// The name of the rule for payment cards, which is no pattern.
 pub(super) const CARD: &str = "card-number";
 
-pub(super) static RULES: [Rule; 4] = [
+pub(super) static RULES: [Rule; 5] = [
     judged(
         "generic-api-key",
         &["access", "api", "auth", "credential", "creds", "key", "secret", "token"],
@@ -18,6 +18,14 @@ pub(super) static RULES: [Rule; 4] = [
         ),
         3.5,
         is_key,
+    ),
+    // Django's: signs of any kind, in quotation marks.
+    judged(
+        "generic-api-key",
+        &["secret_key"],
+        r#"["']?[ \t]{0,3}[=:][ \t]{0,3}["']([^\s"'\x60]{30,100})["']"#,
+        4.0,
+        |_, value| value::has_digit(value) && value::has_letter(value),
     ),
     judged(
         "password-in-url",

@@ -102,7 +102,7 @@ macro_rules! foot {
     };
 }
 
-pub(super) static RULES: [Rule; 13] = [
+pub(super) static RULES: [Rule; 15] = [
     // `password: x`
     judged(ID, NAMES, concat!(words!(), around!(), sign!(), around!(), password!()), 2.5, is_password),
     // `Password:` and the value on the next line
@@ -165,6 +165,24 @@ pub(super) static RULES: [Rule; 13] = [
     ),
     // `pw: x`
     judged(ID, SHORT, concat!(around!(), "(?:=|:|：)", around!(), password!()), 2.5, is_strong).plain(),
+    // `pw on the build box: x`
+    judged(ID, &["pw "], concat!(words!(), around!(), "(?:=|:|：)", around!(), password!()), 2.5, is_strong)
+        .plain(),
+    // `login: name / x`
+    judged(
+        ID,
+        &["login", "logon", "credentials", "creds", "account"],
+        concat!(
+            around!(),
+            "(?:=|:|：)",
+            around!(),
+            r"[\w.@+-]{1,64}[ \t]{1,3}/[ \t]{1,3}",
+            around!(),
+            password!()
+        ),
+        2.5,
+        is_strong,
+    ),
     // `-pass x`, of openssl and others
     judged(ID, &["-passin pass:", "-passout pass:"], password!(), 2.5, is_password),
     // `API-Schlüssel: x`

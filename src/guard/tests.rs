@@ -86,6 +86,22 @@ fn what_only_looks_like_a_secret_is_none() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+#[test]
+fn what_programs_and_manuals_hold_is_no_secret() {
+    let digest = "3f9ac1d8e7b60a5f4e2d7c1b9a0f8e6d".repeat(2);
+    for text in [
+        "pub const ERROR_INVALID_PASSWORD: WIN32_ERROR = 86u32;",
+        "let url = Url::parse(\"https://user:he%2F%2Fo@host\");",
+        "csrf token: 3f9ac1d8-e7b6-4a5f-ae2d-7c1b9a0f8e6d",
+        "login: ann / admin, and the account: ops / read-only",
+        "pw of the box: in the vault",
+        "publickey = Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmE=",
+    ] {
+        assert!(found(text).is_empty(), "{text}: {:?}", found(text));
+    }
+    assert_eq!(Guard::default().scan(format!("key_{digest}").as_bytes())[0].action, Action::Warn);
+}
+
 /// What is found in a text, in order.
 fn found(text: &str) -> Vec<&'static str> {
     Guard::default().scan(text.as_bytes()).into_iter().map(|found| found.rule).collect()
