@@ -135,9 +135,28 @@ pub(crate) fn words<'w>(warnings: impl ExactSizeIterator<Item = &'w Warning>) ->
     words
 }
 
-/// The names of all rules.
-pub fn rule_names() -> impl Iterator<Item = &'static str> {
-    scan::rules().map(|rule| rule.id).chain([ours::CARD])
+/// The names of all rules, and whether what they find is sure.
+#[must_use]
+pub fn rule_names() -> BTreeMap<&'static str, Sureness> {
+    let mut names = BTreeMap::new();
+    for (id, is_sure) in scan::rules().map(|rule| (rule.id, rule.is_sure)).chain([(ours::CARD, true)]) {
+        let known = names.entry(id).or_insert(if is_sure { Sureness::Sure } else { Sureness::Likely });
+        if (*known == Sureness::Sure) != is_sure {
+            *known = Sureness::ByShape;
+        }
+    }
+    names
+}
+
+/// Whether what a rule finds is a secret beyond reasonable doubt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sureness {
+    /// It is.
+    Sure,
+    /// It may be none.
+    Likely,
+    /// In some shapes it is, in others it may be none.
+    ByShape,
 }
 
 impl Guard {

@@ -217,7 +217,7 @@ fn a_card_number_is_no_name_at_any_depth() {
     let done = memdir(dir.path(), &["check"]);
     assert_eq!((done.code, done.out.contains(card)), (Some(0), false), "{done:?}");
     let note = "note      /memories/a/[redacted: card-number].md: the path looks like card-number\n          \
-                if it is one: delete or rename the file, then `memdir redact memver_";
+                if it is one: delete or rename the file, whose path `memdir log` shows, then `memdir redact memver_";
     assert!(done.out.contains(note), "{done:?}");
     let done = memdir(dir.path(), &["check", "--secrets"]);
     assert!(done.out.contains("the path looks like card-number"), "{done:?}");
@@ -613,6 +613,65 @@ fn a_check_finds_what_is_there_and_says_how_to_be_rid_of_it() {
 
 #[cfg(feature = "cli")]
 #[test]
+fn a_check_counts_all_and_leaves_out_what_a_rule_is_off_for() {
+    let dir = scratch();
+    let store = open(dir.path(), "");
+    let lines: Vec<_> = (1000..4001).map(|i| format!("password: Tr0ub4dor&3k{i}\n")).collect();
+    texts(&Dispatcher::new(store), [create("/memories/a.md", &lines.concat())]);
+    for (settings, is_found) in [
+        ("", true),
+        ("[guard]\nmode = \"off\"\n", true),
+        ("[guard]\nrules = { password = \"off\" }\n", false),
+        ("[guard]\nmode = \"off\"\nrules = { password = \"off\" }\n", false),
+    ] {
+        std::fs::write(dir.path().join("memdir.toml"), settings).unwrap();
+        let done = memdir(dir.path(), &["check", "--secrets"]);
+        assert_eq!(done.code, Some(i32::from(is_found)), "{settings}: {done:?}");
+        assert_eq!(
+            done.out.contains("line 3 looks like password, and 2998 more\n"),
+            is_found,
+            "{}",
+            done.out
+        );
+    }
+}
+
+#[cfg(feature = "cli")]
+#[test]
+fn a_check_says_where_the_path_is_that_it_does_not_say() {
+    let dir = scratch();
+    let store = open(dir.path(), "[guard]\nmode = \"off\"");
+    texts(&Dispatcher::new(store), [create(&format!("/memories/d/{TOKEN}.md"), "x\n")]);
+    let done = memdir(dir.path(), &["check", "--secrets"]);
+    assert!(
+        done.out.contains("wrong     /memories/d/[redacted: github-pat].md: the path looks like"),
+        "{done:?}"
+    );
+    assert!(done.out.contains("delete or rename the file, whose path `memdir log` shows, then"), "{done:?}");
+    assert!(memdir(dir.path(), &["log"]).out.contains(TOKEN));
+}
+
+#[cfg(feature = "cli")]
+#[test]
+fn the_rules_are_listed_for_who_wants_one_off() {
+    let dir = scratch();
+    std::fs::write(dir.path().join("memdir.toml"), "[guard]\nrules = { github-path = \"off\" }\n").unwrap();
+    // Also where the settings cannot be read, of which it is told there.
+    let done = memdir(dir.path(), &["check", "--list-rules"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let line = |name: &str| done.out.lines().find(|line| line.starts_with(&format!("{name} "))).unwrap();
+    assert!(line("github-pat").ends_with("  refused"));
+    assert!(line("card-number").ends_with("  refused"));
+    assert!(line("jwt").ends_with("  warned of"));
+    assert!(line("cursor-api-key").ends_with("  refused or warned of, by its shape"));
+    assert!(done.out.lines().is_sorted());
+    let done = memdir(dir.path(), &["check"]);
+    let words = "unknown rule `github-path`; the nearest known one is `github-pat`, and `memdir check --list-rules` lists all";
+    assert!(done.err.contains(words), "{done:?}");
+}
+
+#[cfg(feature = "cli")]
+#[test]
 fn a_check_looks_into_what_is_in_no_history_too() {
     let dir = scratch();
     let store = open(dir.path(), "");
@@ -638,6 +697,8 @@ fn a_check_looks_into_what_is_in_no_history_too() {
     ] {
         assert!(done.out.contains(&line), "{line}: {}", done.out);
     }
+    // It is not told once more that an edit was left.
+    assert!(!done.out.contains("an unfinished edit"), "{}", done.out);
     let json = memdir(dir.path(), &["check", "--secrets", "--json"]);
     let said: Value = serde_json::from_str(&json.out).unwrap();
     let places = said["findings"].as_array().unwrap().iter().filter(|found| found["kind"] == "secret");

@@ -23,16 +23,26 @@ pub(super) fn tell_absorbed(absorbed: &Absorbed, guard: &Guard, findings: &mut F
         let Some(path) = &version.path else { continue };
         let is_new_there = version.operation == Operation::Created || version.moved_from.is_some();
         let in_path = if is_new_there { gate::scan_path(guard, path) } else { Vec::new() };
-        let mut what = rules(&in_path, "the path");
+        let in_path = rules(&in_path, "the path");
+        let mut what = in_path.clone();
         for warning in &version.warnings {
             what.add(|| Warning { more: 0, ..warning.clone() }.to_string());
             what.more(warning.more);
         }
         if !what.is_empty() {
-            let first = if in_path.is_empty() { "edit" } else { "delete or rename" };
-            let remedy = format!("if it is one: {first} the file, then `memdir redact {}`", version.id);
+            let first = first_step(&in_path);
+            let remedy = format!("if it is one: {first}, then `memdir redact {}`", version.id);
             findings.note("secret", place(guard, path), what.to_string(), remedy);
         }
+    }
+}
+
+/// What is done about a file before its newest version can be redacted.
+fn first_step(in_path: &Told) -> &'static str {
+    if in_path.is_empty() {
+        "edit the file"
+    } else {
+        "delete or rename the file, whose path `memdir log` shows"
     }
 }
 
@@ -41,6 +51,7 @@ pub(super) fn leave_out(guard: &Guard, absorbed: &mut Absorbed, findings: &mut F
     for finding in &mut findings.0 {
         finding.place = gate::shown_names(guard, &finding.place);
     }
+    tell_once(findings);
     for version in &mut absorbed.versions {
         for path in [&mut version.path, &mut version.moved_from].into_iter().flatten() {
             *path = gate::shown(guard, path);
@@ -56,6 +67,18 @@ pub(super) fn look(store: &Store, history: Option<History<'_>>, findings: &mut F
         search.look_at_history(history, findings)?;
     }
     search.look_at_disk(findings)
+}
+
+/// Takes out what only tells that something lies in the machine's room, where what is in it is told as a secret.
+fn tell_once(findings: &mut Findings) {
+    let secrets: Vec<_> =
+        findings.0.iter().filter(|found| found.kind == "secret").map(|found| found.place.clone()).collect();
+    findings.0.retain(|found| {
+        let is_it = |place: &String| {
+            place.strip_prefix(&found.place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        !(matches!(found.kind, "leftover" | "kept") && secrets.iter().any(is_it))
+    });
 }
 
 struct Search<'a> {

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use super::super::Findings;
 use super::super::history::JOURNAL;
-use super::{Search, Told, place, rules, tell_unsearched, why_unsearched};
+use super::{Search, Told, first_step, place, rules, tell_unsearched, why_unsearched};
 use crate::error::Result;
 use crate::guard::Found;
 use crate::journal::{History, Said};
@@ -36,8 +36,8 @@ impl Search<'_> {
         findings: &mut Findings,
     ) -> Result<()> {
         let Some(path) = &version.path else { return Ok(()) };
-        let in_path = gate::scan_path(&self.guard, path);
-        let mut what = rules(&in_path, "the path");
+        let in_path = rules(&gate::scan_path(&self.guard, path), "the path");
+        let mut what = in_path.clone();
         if let Some(hash) = version.content_sha256 {
             if !self.known.contains_key(&hash) {
                 match self.bytes(history, version, path, of) {
@@ -57,10 +57,7 @@ impl Search<'_> {
         }
         let (id, what) = (version.id, what.to_string());
         let (problem, remedy) = match of {
-            Of::Head => {
-                let first = if in_path.is_empty() { "edit" } else { "delete or rename" };
-                (what, format!("{first} the file, then `memdir redact {id}`"))
-            }
+            Of::Head => (what, format!("{}, then `memdir redact {id}`", first_step(&in_path))),
             Of::Past => (format!("in its version {id}, {what}"), format!("`memdir redact {id}` erases that")),
             Of::Withdrawn => (
                 format!("in {id}, of a change that failed and was taken back, {what}"),
