@@ -9,6 +9,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 
 use crate::error::{Error, Result, Trouble};
 use crate::fail;
+use crate::guard::Warning;
 use crate::hash::Hash;
 use crate::id::{ChangeId, MemoryId, VersionId};
 use crate::text::Bytes;
@@ -122,10 +123,7 @@ pub(crate) enum Step {
     /// The version of the memory at `path` that was just written holds, or was to hold, what looks like a secret.
     Warn {
         path: String,
-        /// `None`: it is the path.
-        line: Option<usize>,
-        rule: String,
-        is_redacted: bool,
+        warning: Warning,
     },
     /// The memory at `path` is gone; its file is taken to `staging/old-{staged}`, or is gone already.
     Delete {

@@ -10,6 +10,7 @@ use super::fault::{self, FAILED, Fault};
 use super::out::{self, Out};
 use super::place::{Common, Missing};
 use super::words::{self, many};
+use crate::guard::{self, Sureness};
 use crate::hash::Hash;
 use crate::path;
 use crate::store::{Check, Finding, Progress, Report};
@@ -29,14 +30,22 @@ pub(super) struct Args {
     /// The end that the chain must have had at some time, as --print-head printed it
     #[arg(long, value_name = "HEAD", value_parser = head)]
     expect_head: Option<Hash>,
-    /// Look for secrets, too: in every file, every version, and what else the store keeps
+    /// Look for secrets, too: in every file, every version, and what else the store keeps. A rule that the settings turn
+    /// off finds none; that they let all writes pass changes nothing here
     #[arg(long)]
     secrets: bool,
+    /// Only list the rules by which secrets are found, and what is done about each where the settings say nothing
+    #[arg(long, conflicts_with_all = ["fix", "print_head", "expect_head", "secrets", "json"])]
+    list_rules: bool,
     #[command(flatten)]
     common: Common,
 }
 
 pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
+    if args.list_rules {
+        list_rules(out);
+        return Ok(0);
+    }
     let opened = args.common.open(Missing::Refuse)?;
     let check = Check { fix: args.fix, expected_head: args.expect_head, secrets: args.secrets };
     let mut bar = Bar::new();
@@ -54,6 +63,19 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
         tell(&report, out);
     }
     Ok(if report.is_sound() { 0 } else { FAILED })
+}
+
+fn list_rules(out: &mut Out) {
+    for (name, sureness) in guard::rule_names() {
+        let done = match sureness {
+            Sureness::Sure => "refused",
+            Sureness::Likely => "warned of",
+            Sureness::ByShape => "refused or warned of, by its shape",
+        };
+        if out.line(format_args!("{name:<45}  {done}")).is_break() {
+            return;
+        }
+    }
 }
 
 fn tell(report: &Report, out: &mut Out) {

@@ -1,34 +1,28 @@
 //! Rules for secrets in the arguments of commands, and in lines of files whose places tell what they are.
 
 use super::chance::is_password;
+use super::password::password;
 use super::rule::{Rule, judged};
 use super::value;
 
-/// A value among arguments.
-macro_rules! value {
-    () => {
-        r#"([^\s"'\x60<>]{6,128})"#
-    };
-}
-
 pub(super) static RULES: [Rule; 11] = [
-    argument(&[" -p"], concat!(r#"["']?"#, value!()), b"mysql"),
-    argument(&[" -p"], concat!(r#"["']?"#, value!()), b"mariadb"),
-    argument(&[" -p"], concat!(r#"[ \t]?["']?"#, value!()), b"sshpass"),
-    argument(&[" -p"], concat!(r#"[= \t]["']?"#, value!()), b"login"),
-    argument(&[" -a"], concat!(r#"[ \t]["']?"#, value!()), b"redis-cli"),
-    argument(&["/user:"], concat!(r#"[^\s"']{1,64}[ \t]["']?"#, value!()), b"net use"),
+    argument(&[" -p"], concat!(r#"["']?"#, password!()), b"mysql"),
+    argument(&[" -p"], concat!(r#"["']?"#, password!()), b"mariadb"),
+    argument(&[" -p"], concat!(r#"[ \t]?["']?"#, password!()), b"sshpass"),
+    argument(&[" -p"], concat!(r#"[= \t]["']?"#, password!()), b"login"),
+    argument(&[" -a"], concat!(r#"[ \t]["']?"#, password!()), b"redis-cli"),
+    argument(&["/user:"], concat!(r#"[^\s"']{1,64}[ \t]["']?"#, password!()), b"net use"),
     // SQL: `IDENTIFIED BY 'x'`, `IDENTIFIED WITH sha256_password BY 'x'`
-    judged(ID, &["identified "], concat!(r#"[^'"<>\n]{2,40}["']"#, value!()), 2.5, is_password),
+    judged(ID, &["identified "], concat!(r#"[^'"<>\n]{2,40}["']"#, password!()), 2.5, is_password),
     judged(
         ID,
         &["echo "],
-        concat!(r#"["']?[\w.-]{1,32}:"#, value!(), r#"["']?[ \t]*\|[ \t]*(?:sudo[ \t]+)?chpasswd"#),
+        concat!(r#"["']?[\w.-]{1,32}:"#, password!(), r#"["']?[ \t]*\|[ \t]*(?:sudo[ \t]+)?chpasswd"#),
         2.5,
         is_password,
     ),
     // `.pgpass`: host, port, database, user, password
-    judged(ID, &[":5432:"], concat!(r"[\w*.-]{1,64}:[\w*.-]{1,64}:", value!()), 2.5, is_password),
+    judged(ID, &[":5432:"], concat!(r"[\w*.-]{1,64}:[\w*.-]{1,64}:", password!()), 2.5, is_password),
     judged(
         "password-in-url",
         &["jdbc:oracle:"],

@@ -73,11 +73,13 @@ macro_rules! sign {
 }
 
 /// A value; a backslash is a part of it where no quotation mark follows.
-macro_rules! value {
+macro_rules! password {
     () => {
         r#"((?:[^\x00-\x20"'\x60<>\\\x7f]|\\{1,8}[^\x00-\x20"'\x60<>\\\x7f]){8,128})"#
     };
 }
+
+pub(super) use password;
 
 /// A value of ASCII that ends at a bar.
 macro_rules! cell {
@@ -100,20 +102,20 @@ macro_rules! foot {
     };
 }
 
-pub(super) static RULES: [Rule; 13] = [
+pub(super) static RULES: [Rule; 15] = [
     // `password: x`
-    judged(ID, NAMES, concat!(words!(), around!(), sign!(), around!(), value!()), 2.5, is_password),
+    judged(ID, NAMES, concat!(words!(), around!(), sign!(), around!(), password!()), 2.5, is_password),
     // `Password:` and the value on the next line
     judged(
         ID,
         NAMES,
-        concat!(around!(), "[:=]", around!(), r"\r?\n[ \t>*-]{0,8}", around!(), value!()),
+        concat!(around!(), "[:=]", around!(), r"\r?\n[ \t>*-]{0,8}", around!(), password!()),
         2.5,
         is_strong,
     ),
     // `password x`, `WITH PASSWORD 'x'`
-    judged(ID, NAMES, concat!(blank!(), "{1,3}", around!(), value!()), 2.5, is_strong),
-    judged(ID, UNSPACED, value!(), 2.5, is_strong),
+    judged(ID, NAMES, concat!(blank!(), "{1,3}", around!(), password!()), 2.5, is_strong),
+    judged(ID, UNSPACED, password!(), 2.5, is_strong),
     // `the root password of the box was changed to x`
     judged(
         ID,
@@ -123,7 +125,7 @@ pub(super) static RULES: [Rule; 13] = [
             blank!(),
             "{1,3}",
             around!(),
-            value!()
+            password!()
         ),
         2.5,
         is_strong,
@@ -132,12 +134,18 @@ pub(super) static RULES: [Rule; 13] = [
     judged(
         ID,
         NAMES,
-        concat!(r#"\\{0,4}["'](?:[ \t]{1,8}(?:value|content)=|,[ \t]{0,3})\\{0,4}["']"#, value!()),
+        concat!(r#"\\{0,4}["'](?:[ \t]{1,8}(?:value|content)=|,[ \t]{0,3})\\{0,4}["']"#, password!()),
         2.5,
         is_password,
     ),
     // `<password>x</password>`
-    judged(ID, NAMES, concat!(r"(?:[ \t][^<>\n]{0,60})?>\s{0,8}", value!(), r"\s{0,8}</"), 2.5, is_password),
+    judged(
+        ID,
+        NAMES,
+        concat!(r"(?:[ \t][^<>\n]{0,60})?>\s{0,8}", password!(), r"\s{0,8}</"),
+        2.5,
+        is_password,
+    ),
     // `| password | x |`
     judged(
         ID,
@@ -156,14 +164,39 @@ pub(super) static RULES: [Rule; 13] = [
         is_strong,
     ),
     // `pw: x`
-    judged(ID, SHORT, concat!(around!(), "(?:=|:|：)", around!(), value!()), 2.5, is_strong).plain(),
+    judged(ID, SHORT, concat!(around!(), "(?:=|:|：)", around!(), password!()), 2.5, is_strong).plain(),
+    // `pw on the build box: x`
+    judged(ID, &["pw "], concat!(words!(), around!(), "(?:=|:|：)", around!(), password!()), 2.5, is_strong)
+        .plain(),
+    // `login: name / x`
+    judged(
+        ID,
+        &["login", "logon", "credentials", "creds", "account"],
+        concat!(
+            around!(),
+            "(?:=|:|：)",
+            around!(),
+            r"[\w.@+-]{1,64}[ \t]{1,3}/[ \t]{1,3}",
+            around!(),
+            password!()
+        ),
+        2.5,
+        is_strong,
+    ),
     // `-pass x`, of openssl and others
-    judged(ID, &["-passin pass:", "-passout pass:"], value!(), 2.5, is_password),
+    judged(ID, &["-passin pass:", "-passout pass:"], password!(), 2.5, is_password),
     // `API-Schlüssel: x`
     judged(
         "generic-api-key",
         KEYS,
-        concat!(around!(), "(?: ?api)?", around!(), r"(?:=|:|：|是|为|為|\blautet\b)", around!(), value!()),
+        concat!(
+            around!(),
+            "(?: ?api)?",
+            around!(),
+            r"(?:=|:|：|是|为|為|\blautet\b)",
+            around!(),
+            password!()
+        ),
         3.0,
         is_strong,
     ),

@@ -61,18 +61,24 @@ pub struct Found {
 pub struct Warning {
     /// The line; `None`: the path.
     pub line: Option<usize>,
-    /// What it looks like; in the last of [`MOST_WARNINGS`], with how many more there are: `jwt (and 7 more)`.
+    /// What it looks like.
     pub rule: String,
     /// Whether it was left out.
     pub is_redacted: bool,
+    /// How many more were found behind it that are not told one by one, whatever they look like. Over 0 in the last of
+    /// [`MOST_WARNINGS`] alone.
+    pub more: usize,
 }
 
 impl Serialize for Warning {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("Warning", 3)?;
+        let mut fields = serializer.serialize_struct("Warning", 3 + usize::from(self.more > 0))?;
         fields.serialize_field("line", &self.line)?;
         fields.serialize_field("rule", &self.rule)?;
         fields.serialize_field("is_redacted", &self.is_redacted)?;
+        if self.more > 0 {
+            fields.serialize_field("more", &self.more)?;
+        }
         fields.end()
     }
 }
@@ -83,17 +89,18 @@ impl std::fmt::Display for Warning {
             (None, _) => write!(f, "the path looks like {}", self.rule),
             (Some(line), false) => write!(f, "line {line} looks like {}", self.rule),
             (Some(line), true) => write!(f, "line {line} looked like {} and was not stored", self.rule),
+        }?;
+        if self.more > 0 {
+            write!(f, ", and {} more like these", self.more)?;
         }
+        Ok(())
     }
 }
 
-/// As many warnings of one version are told and recorded; the last one says how many more there would be.
+/// As many warnings of one version are told and recorded; the last one says how many more there are.
 ///
 /// What is left out of a text, and what it is refused for, has no such limit.
 pub const MOST_WARNINGS: usize = 100;
-
-/// As many findings of a rule that only warns are looked for in one text.
-const MOST_FOUND: usize = 1000;
 
 /// What is told of a version in which something was found, in the order of its lines; `is_left_out` tells what is not
 /// stored with it.
@@ -102,18 +109,54 @@ pub(crate) fn warnings(found: &[Found], is_left_out: impl Fn(&Found) -> bool) ->
         line: Some(found.line),
         rule: found.rule.to_owned(),
         is_redacted: is_left_out(found),
+        more: 0,
     };
     let mut told: Vec<_> = found.iter().take(MOST_WARNINGS).map(warning).collect();
-    if let (Some(last), more @ 1..) = (told.last_mut(), found.len().saturating_sub(MOST_WARNINGS)) {
-        let least = if found.len() < MOST_FOUND { "" } else { "at least " };
-        last.rule = format!("{} (and {least}{more} more)", last.rule);
+    if let Some(last) = told.last_mut() {
+        last.more = found.len().saturating_sub(MOST_WARNINGS);
     }
     told
 }
 
-/// The names of all rules.
-pub fn rule_names() -> impl Iterator<Item = &'static str> {
-    scan::rules().map(|rule| rule.id).chain([ours::CARD])
+/// Warnings in words, as an answer tells them: the first few, and how many more there are.
+pub(crate) fn words<'w>(warnings: impl ExactSizeIterator<Item = &'w Warning>) -> Vec<String> {
+    const MOST: usize = 10;
+    let mut more = warnings.len().saturating_sub(MOST);
+    let mut words = Vec::new();
+    for warning in warnings {
+        if words.len() < MOST {
+            words.push(Warning { more: 0, ..warning.clone() }.to_string());
+        }
+        more += warning.more;
+    }
+    if more > 0 {
+        words.push(format!("and {more} more like these"));
+    }
+    words
+}
+
+/// The names of all rules, and whether what they find is sure.
+#[must_use]
+pub fn rule_names() -> BTreeMap<&'static str, Sureness> {
+    let mut names = BTreeMap::new();
+    for (id, is_sure) in scan::rules().map(|rule| (rule.id, rule.is_sure)).chain([(ours::CARD, true)]) {
+        let known = names.entry(id).or_insert(if is_sure { Sureness::Sure } else { Sureness::Likely });
+        if (*known == Sureness::Sure) != is_sure {
+            *known = Sureness::ByShape;
+        }
+    }
+    names
+}
+
+/// Whether what a rule finds is a secret beyond reasonable doubt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sureness {
+    /// It is.
+    Sure,
+    /// It may be none.
+    Likely,
+    /// In some shapes it is, in others it may be none.
+    ByShape,
 }
 
 impl Guard {
@@ -136,20 +179,15 @@ impl Guard {
 
     /// Finds the secrets in a text, in order; where several rules find the same, the strictest one counts.
     ///
-    /// All that is blocked or redacted is found; of a rule that only warns, the first 1,000. Time grows with the text and
-    /// no faster.
+    /// Time grows with the text and no faster.
     #[must_use]
     pub fn scan(&self, text: &[u8]) -> Vec<Found> {
         if self.is_off() {
             return Vec::new();
         }
         let mut matches = Vec::new();
-        let wanted = |rule: &str, is_sure| match self.action(rule, is_sure) {
-            Action::Off => 0,
-            Action::Warn => MOST_FOUND,
-            Action::Redact | Action::Block => usize::MAX,
-        };
-        scan::each_match(text, &wanted, &mut |found| matches.push(found));
+        let is_wanted = |rule: &str, is_sure| self.action(rule, is_sure) != Action::Off;
+        scan::each_match(text, &is_wanted, &mut |found| matches.push(found));
         if matches.is_empty() {
             return Vec::new();
         }

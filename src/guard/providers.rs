@@ -2,11 +2,14 @@
 //!
 //! The formats are those that the providers document or that their tokens have had for years. What is a piece of many
 //! other things is `plain`; what has a telling prefix and yet is often a test key, short-lived or no token is `unsure`.
+//!
+//! Where a rule has the id of one of gitleaks', it finds another shape of the same secret, and what the settings say of
+//! that id is meant of both. The files stay apart, as gitleaks' is its data under its license.
 
 use super::rule::{Rule, near, near_as, token};
 
 /// In the order of what they are for: models, clouds and code, packages, messages, data, money.
-pub(super) static RULES: [Rule; 70] = [
+pub(super) static RULES: [Rule; 86] = [
     token("anthropic-oauth-token", &["sk-ant-oat", "sk-ant-ort", "sk-ant-sid"], r"\b(sk-ant-(?:oat|ort|sid)\d\d-[\w-]{80,120})(?:[^\w-]|$)", 93, 3.5),
     token("openai-api-key", &["sk-proj-", "sk-svcacct-", "sk-admin-"], r"\b(sk-(?:proj|svcacct|admin)-[\w-]{20,80}T3BlbkFJ[\w-]{20,80})(?:[^\w-]|$)", 56, 3.0),
     token("deepseek-api-key", &["sk-"], r"\b(sk-[0-9a-f]{32})(?:[^\w-]|$)", 35, 3.0).unsure().plain(),
@@ -79,4 +82,23 @@ pub(super) static RULES: [Rule; 70] = [
     token("bitcoin-private-key", &["5h", "5j", "5k"], r"\b(5[HJK][1-9A-HJ-NP-Za-km-z]{49})(?:\W|$)", 51, 4.5).unsure().plain(),
     token("bitcoin-extended-private-key", &["xprv", "yprv", "zprv", "tprv"], r"\b([xyzt]prv[1-9A-HJ-NP-Za-km-z]{95,112})(?:\W|$)", 99, 4.0),
     token("wallet-seed-phrase", &["seed phrase", "recovery phrase", "mnemonic"], r#"(?i)(?:seed phrase|recovery phrase|mnemonic)[^\n:=]{0,30}[:=][ \t"'\x60*]{0,4}((?:[a-z]{3,8} ){11,23}[a-z]{3,8})(?:\W|$)"#, 0, 3.0).unsure(),
+    // Newer than the rest, in the same order.
+    token("azure-ai-key", &["jqqj99"], r"\b([A-Za-z0-9]{52}JQQJ99[A-Za-z0-9]{14}AAA[A-Za-z0-9]{9})(?:\W|$)", 84, 4.0).lead(52).plain(),
+    token("gemini-api-key", &["aq.ab8"], r"\b(AQ\.Ab8[\w-]{40,60})(?:[^\w-]|$)", 46, 3.5),
+    token("together-api-key", &["tgp_v1_"], r"\b(tgp_v1_[\w-]{43})(?:[^\w-]|$)", 50, 3.5),
+    token("voyage-api-key", &["pa-"], r"\b(pa-[\w-]{43})(?:[^\w-]|$)", 46, 4.5).plain(),
+    token("jina-api-key", &["jina_"], r"\b(jina_[\w-]{60})(?:[^\w-]|$)", 65, 3.5),
+    token("e2b-api-key", &["e2b_"], r"\b(e2b_[0-9a-f]{40})(?:\W|$)", 44, 3.0),
+    token("context7-api-key", &["ctx7sk-"], r"\b(ctx7sk-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})(?:\W|$)", 43, 3.0),
+    token("cursor-api-key", &["crsr_"], r"\b(crsr_[0-9a-f]{64})(?:\W|$)", 69, 3.0),
+    // Names of cached things look so, too.
+    token("cursor-api-key", &["key_"], r"\b(key_[0-9a-f]{64})(?:\W|$)", 68, 3.0).unsure().plain(),
+    token("browserbase-api-key", &["bb_live_"], r"\b(bb_live_[\w-]{20,40})(?:[^\w-]|$)", 28, 3.5),
+    // OpenAI's first keys, and those of many that answer in its place.
+    token("sk-api-key", &["sk-"], r"\b(sk-[A-Za-z0-9]{48})(?:[^\w-]|$)", 51, 4.0).unsure().plain(),
+    token("vercel-access-token", &["vcp_", "vci_", "vca_", "vcr_", "vck_"], r"\b(vc[piark]_[A-Za-z0-9]{56})(?:\W|$)", 60, 3.5),
+    token("render-api-key", &["rnd_"], r"\b(rnd_[A-Za-z0-9]{28})(?:\W|$)", 32, 3.5).plain(),
+    token("aws-session-token", &["iqojb3jpz2lux2vj", "fwogzxivyxdz"], r"\b((?:IQoJb3JpZ2luX2Vj|FwoGZXIvYXdz)[A-Za-z0-9+/%]{100,1500}={0,2})", 112, 4.0).unsure(),
+    token("neon-database-password", &[":npg_"], r":(npg_[A-Za-z0-9]{10,24})@", 16, 2.5),
+    token("laravel-app-key", &["app_key=base64:", "app_key=\"base64:", "app_key='base64:"], r#"(?i)app_key=["']?base64:([a-z0-9+/]{43}=)"#, 59, 4.0).unsure(),
 ];

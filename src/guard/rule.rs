@@ -62,8 +62,8 @@ enum Form {
     /// A value after a keyword and what stands between them, with a judgement beyond the pattern: what stands before the
     /// value, and the value.
     Judged { after: &'static str, judge: fn(&[u8], &[u8]) -> bool },
-    /// The header of a private key, and what follows it.
-    PrivateKey,
+    /// A block that begins with a keyword: what tells where it ends, if it is one.
+    Block { end: fn(&[u8]) -> Option<usize> },
 }
 
 /// A rule for a format that tells by itself what it is.
@@ -119,9 +119,13 @@ pub(super) const fn judged(
     rule(id, keywords, Form::Judged { after, judge }, entropy, false)
 }
 
-/// The rule for private keys.
-pub(super) const fn private_key(id: &'static str, keywords: &'static [&'static str]) -> Rule {
-    rule(id, keywords, Form::PrivateKey, 0.0, true)
+/// A rule for what no pattern describes: `end` tells where it ends that begins with a keyword.
+pub(super) const fn block(
+    id: &'static str,
+    keywords: &'static [&'static str],
+    end: fn(&[u8]) -> Option<usize>,
+) -> Rule {
+    rule(id, keywords, Form::Block { end }, 0.0, true)
 }
 
 const fn rule(
@@ -143,6 +147,14 @@ const fn rule(
         is_sure,
         compiled: OnceLock::new(),
     }
+}
+
+/// A pattern for bytes, with ASCII classes: what a format spells is ASCII, and text may be any bytes.
+pub(super) fn regex(pattern: &str) -> Regex {
+    RegexBuilder::new(pattern)
+        .unicode(false)
+        .build()
+        .expect("patterns are the house's own, and a test compiles all")
 }
 
 /// Whether a word stands on the last line of a text, not far from its end, in any case.
@@ -186,7 +198,7 @@ impl Rule {
         let start = at.checked_sub(self.lead)?;
         let rest = &text[start..];
         match self.form {
-            Form::PrivateKey => return value::private_key(rest).map(|end| (start, start + end)),
+            Form::Block { end } => return end(rest).map(|end| (start, start + end)),
             Form::Token { least, .. } => {
                 if !self.is_solid(around, start, least) || !self.compiled().shape.begins(rest) {
                     return None;
@@ -207,8 +219,12 @@ impl Rule {
             return None;
         }
         let found = regex.captures(rest)?;
-        let secret = found.get(1).or(found.get(0))?;
-        let bytes = secret.as_bytes();
+        let secret = found.get(1).or(found.get(0))?.range();
+        let bytes = match self.form {
+            // A sign that closes a list around it, or goes on with that, is none of its own.
+            Form::Judged { .. } => value::without_closing(&rest[secret.clone()]),
+            _ => &rest[secret.clone()],
+        };
         if !self.line.is_none_or(|word| is_on_line(&text[..start], word)) {
             return None;
         }
@@ -220,13 +236,13 @@ impl Rule {
             }
             Form::Near { .. } => value::has_digit(bytes) && !value::is_placeholder(bytes),
             Form::Judged { judge, .. } => {
-                let before = &text[start.saturating_sub(20)..start + secret.start()];
+                let before = &text[start.saturating_sub(20)..start + secret.start];
                 !value::is_placeholder(bytes) && judge(before, bytes)
             }
-            Form::PrivateKey => true,
+            Form::Block { .. } => true,
         };
         (is_one && !is_known && (self.entropy == 0.0 || value::entropy(bytes) > self.entropy))
-            .then(|| (start + secret.start(), start + secret.end()))
+            .then(|| (start + secret.start, start + secret.start + bytes.len()))
     }
 
     /// Whether the bytes of a token follow without a blank.
@@ -268,10 +284,9 @@ impl Rule {
                     r#"(?i)^(?:{name})[ \t\w.-]{{0,20}}[\s'"*\x60]{{0,3}}(?:=|>|:{{1,3}}=|\|\||:|=>|\?=|,)[\x60'"\s=*]{{0,5}}({value})(?:[^\w+/=~-]|$)"#
                 )
             }
-            Form::PrivateKey => String::new(),
+            Form::Block { .. } => String::new(),
         };
-        // Bytes and ASCII classes: what a format spells is ASCII, and text may be any bytes.
-        RegexBuilder::new(&pattern).unicode(false).build().expect("a test compiles every rule")
+        regex(&pattern)
     }
 
     /// Compiles the pattern.

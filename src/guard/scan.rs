@@ -1,6 +1,5 @@
 //! Finding what the rules describe.
 
-use std::ops::ControlFlow;
 use std::sync::OnceLock;
 
 use super::around::Around;
@@ -125,43 +124,32 @@ impl Keywords {
     }
 }
 
-/// How far a rule is with a text.
-#[derive(Clone, Copy)]
-struct Progress {
-    /// How many more findings are wanted.
-    left: usize,
-    /// Where its last finding ends.
-    reached: usize,
-}
-
-/// Calls `each` with what the rules find, in no order; a rule of whose findings one reaches beyond a place is not tried
-/// again before it. `wanted` tells how many findings of a rule are wanted at most.
+/// Calls `each` with what the wanted rules find, in no order; a rule of whose findings one reaches beyond a place is not
+/// tried again before it.
 pub(super) fn each_match(
     text: &[u8],
-    wanted: &dyn Fn(&'static str, bool) -> usize,
+    is_wanted: &dyn Fn(&'static str, bool) -> bool,
     each: &mut dyn FnMut(Match),
 ) {
-    let mut left = wanted(ours::CARD, true);
-    if left > 0 {
+    if is_wanted(ours::CARD, true) {
         card::each_card(text, &mut |start, end| {
             each(Match { rule: ours::CARD, is_sure: true, start, end });
-            left -= 1;
-            if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
     }
     let all = keywords();
-    let mut progress: Vec<Option<Progress>> = vec![None; all.rules.len()];
+    // Where the last finding of every rule ends; of what is not wanted, beyond everything.
+    let mut reached: Vec<Option<usize>> = vec![None; all.rules.len()];
     let mut around = Around::new(text);
     all.each_hit(text, &mut |at, rules| {
         for &n in rules {
             let rule = all.rules[n];
-            let progress = progress[n]
-                .get_or_insert_with(|| Progress { left: wanted(rule.id, rule.is_sure), reached: 0 });
-            if at < progress.reached || progress.left == 0 {
+            let reached = reached[n]
+                .get_or_insert_with(|| if is_wanted(rule.id, rule.is_sure) { 0 } else { usize::MAX });
+            if at < *reached {
                 continue;
             }
             if let Some((start, end)) = rule.find(&mut around, text, at) {
-                *progress = Progress { left: progress.left - 1, reached: end };
+                *reached = end;
                 each(Match { rule: rule.id, is_sure: rule.is_sure, start, end });
             }
         }

@@ -36,6 +36,22 @@ pub(super) fn is_value(byte: u8) -> bool {
     byte > b' ' && byte != 0x7f && !matches!(byte, b'"' | b'\'' | b'`' | b'<' | b'>')
 }
 
+/// A value without the commas and brackets at its end that close a list around it, as in `[pw: x, y]`. A bracket that it
+/// opens itself is its own.
+pub(super) fn without_closing(bytes: &[u8]) -> &[u8] {
+    let is_closing = |last: u8, rest: &[u8]| match last {
+        b',' => true,
+        b']' => !rest.contains(&b'['),
+        b'}' => !rest.contains(&b'{'),
+        _ => false,
+    };
+    let mut bytes = bytes;
+    while let Some((_, rest)) = bytes.split_last().filter(|&(&last, rest)| is_closing(last, rest)) {
+        bytes = rest;
+    }
+    bytes
+}
+
 pub(super) fn has_digit(bytes: &[u8]) -> bool {
     bytes.iter().any(u8::is_ascii_digit)
 }
@@ -138,46 +154,6 @@ pub(super) fn is_mixed(bytes: &[u8]) -> bool {
     })
 }
 
-/// As much of a file is searched for the end of a private key.
-const KEY: usize = 32 << 10;
-/// What begins and ends the lines around a key.
-const DASHES: &[u8] = b"-----";
-/// As many letters of a key follow its header at least.
-const BODY: usize = 40;
-
-/// Where the private key ends that begins with `text`, if it is one: at its footer, else where its letters end.
-///
-/// Nothing is looked at beyond the next row of dashes, so that many headers are no more work than one.
-pub(super) fn private_key(text: &[u8]) -> Option<usize> {
-    static FINDER: LazyLock<memchr::memmem::Finder<'_>> =
-        LazyLock::new(|| memchr::memmem::Finder::new(DASHES));
-    let begin = b"-----BEGIN".len();
-    let header = text.get(begin..text.len().min(140))?;
-    let is_label = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'_');
-    let label = &header[..header.iter().position(|byte| !is_label(byte))?];
-    let is_private = label.windows(11).any(|part| part.eq_ignore_ascii_case(b"PRIVATE KEY"));
-    if !is_private || !header[label.len()..].starts_with(DASHES) {
-        return None;
-    }
-    let body = begin + label.len() + DASHES.len();
-    let piece = &text[body..text.len().min(body + KEY)];
-    let dashes = FINDER.find(piece);
-    let inside = &piece[..dashes.unwrap_or(piece.len())];
-    let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
-    let head = &inside[..inside.len().min(600)];
-    if inside.iter().filter(|byte| is_letter(byte)).count() < BODY || entropy(head) < 3.0 {
-        return None;
-    }
-    let Some(end) = dashes.filter(|&end| piece[end..].starts_with(b"-----END")) else {
-        let is_key = |byte: &u8| is_letter(byte) || b"\n\r\t\\ :-,>#*|".contains(byte);
-        let length = inside.iter().position(|byte| !is_key(byte)).unwrap_or(inside.len());
-        return (length >= BODY).then_some(body + length);
-    };
-    let footer = &piece[end + 8..piece.len().min(end + 140)];
-    let close = memchr::memmem::find(footer, DASHES).map_or(0, |close| close + 5);
-    Some(body + end + 8 + close)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,27 +186,23 @@ mod tests {
     }
 
     #[test]
+    fn what_closes_a_list_is_no_part_of_a_value() {
+        for (text, value) in [
+            ("x7Fq2LmP,", "x7Fq2LmP"),
+            ("x7Fq2LmP]},", "x7Fq2LmP"),
+            ("x7[q2LmP]", "x7[q2LmP]"),
+            ("x7,q2LmP", "x7,q2LmP"),
+            (",", ""),
+        ] {
+            assert_eq!(without_closing(text.as_bytes()), value.as_bytes(), "{text}");
+        }
+    }
+
+    #[test]
     fn words_and_numbers_are_not_mixed() {
         for text in ["user_123456_profile", "release2024", "sha256-digest", "correct-horse-42"] {
             assert!(!is_mixed(text.as_bytes()), "{text}");
         }
         assert!(is_mixed(b"x7Fq2LmPz9"));
-    }
-
-    #[test]
-    fn a_private_key_ends_at_its_footer() {
-        let body = "MIIEpAIBAAKCAQEA7Xq9LmPz0aBcDeFgHiJkLmNoPqRsTuVwXyZ0123456789+/ab";
-        let key = format!("-----BEGIN RSA PRIVATE KEY-----\n{body}\n-----END RSA PRIVATE KEY-----");
-        assert_eq!(private_key(format!("{key}\nmore").as_bytes()), Some(key.len()));
-        let cut = format!("-----BEGIN PRIVATE KEY-----\n{body}\n");
-        assert_eq!(private_key(format!("{cut}(the rest is lost)").as_bytes()), Some(cut.len()));
-        for none in [
-            "-----BEGIN PRIVATE KEY-----\n...\n-----END PRIVATE KEY-----".to_owned(),
-            format!("-----BEGIN CERTIFICATE-----\n{body}\n-----END CERTIFICATE-----"),
-            format!("-----BEGIN PUBLIC KEY-----\n{body}\n-----END PUBLIC KEY-----"),
-            "-----BEGIN".to_owned(),
-        ] {
-            assert_eq!(private_key(none.as_bytes()), None, "{none}");
-        }
     }
 }

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::error::Result;
 use crate::fail;
+use crate::guard::Warning;
 use crate::hash::Hash;
 use crate::id::{ChangeId, MemoryId, VersionId, fill_random, new_ulid};
 use crate::version::Actor;
@@ -157,11 +158,13 @@ impl Scribe<'_, '_> {
             Step::Recovered { path } => self.operation(RECOVERED, path, None, None, None),
             Step::Write { path, content, mode, staged } => self.write(path, content, *mode, *staged),
             Step::Delete { path, staged } => self.delete(path, *staged),
-            Step::Warn { path, line, rule, is_redacted } => {
+            Step::Warn { path, warning: Warning { line, rule, is_redacted, more } } => {
                 let Some(Live { head, .. }) = self.live(path)? else { return Ok(()) };
                 let line = line.map_or(0, |line| i64::try_from(line).unwrap_or(i64::MAX));
-                let sql = "INSERT OR IGNORE INTO warning VALUES (?1, ?2, ?3, ?4)";
-                self.execute(sql, params![head.version, line, rule, is_redacted])
+                let redacted = i64::try_from(*more).unwrap_or(0) << 1 | i64::from(*is_redacted);
+                let sql = "INSERT INTO warning VALUES (?1, ?2, ?3, ?4)
+                    ON CONFLICT DO UPDATE SET redacted = max(redacted, excluded.redacted)";
+                self.execute(sql, params![head.version, line, rule, redacted])
             }
         }
     }

@@ -192,9 +192,10 @@ pub(super) fn read_version(row: &Row<'_>) -> rusqlite::Result<Version> {
 fn read_warnings(text: &str) -> Vec<Warning> {
     let read = |one: &str| {
         let (line, rest) = one.split_once(' ')?;
-        let (is_redacted, rule) = rest.split_once(' ')?;
+        let (redacted, rule) = rest.split_once(' ')?;
         let line = Some(line.parse().ok()?).filter(|&line| line > 0);
-        Some(Warning { line, rule: rule.to_owned(), is_redacted: is_redacted == "1" })
+        let redacted: usize = redacted.parse().ok()?;
+        Some(Warning { line, rule: rule.to_owned(), is_redacted: redacted & 1 == 1, more: redacted >> 1 })
     };
     let mut warnings: Vec<Warning> = text.split(',').filter_map(read).collect();
     warnings.sort();

@@ -22,7 +22,8 @@ const APPLICATION: i64 = 0x6d65_6d64;
 ///   `kept/` or were never read. `salt`, `path` and `sha256` make `leaf`; `chain` runs over all leaves.
 /// - `place`: every path that a version of a memory has, unless it was redacted.
 /// - `redaction`: versions whose content and path were erased, when and by whom.
-/// - `warning`: what looks like a secret in a version, by line (0: its path), or was left out of it.
+/// - `warning`: what looks like a secret in a version, by line (0: its path), or was left out of it. `redacted`: 1 where it
+///   was left out, plus 2 for each more behind it that has no row.
 /// - `anchor`: runs of versions that retention took, with the chain's hash at the last of them.
 /// - `body`: whole bytes, or the middle of a delta against `base`. `depth` and `weight`: deltas and their bytes since a whole one.
 const TABLES: &str = "

@@ -39,9 +39,7 @@ pub(super) fn judge(
 ) -> Result<Passed> {
     let mut found = guard.scan(&bytes);
     if let (Some(before), false) = (before, found.is_empty()) {
-        let known: HashSet<&[u8]> =
-            guard.scan(before).into_iter().map(|found| &before[found.range]).collect();
-        found.retain(|found| !known.contains(&bytes[found.range.clone()]));
+        leave_new(&mut found, &bytes, &guard.scan(before), before);
     }
     if let Some(Found { rule, line, .. }) = found.iter().find(|found| found.action == Action::Block)
         && !is_restored
@@ -65,18 +63,26 @@ pub(super) fn judge_path(
     from: Option<&MemoryPath>,
     is_restored: bool,
 ) -> Result<Vec<Warning>> {
-    let text = path.as_str();
-    let is_new = |found: &Found| !from.is_some_and(|from| from.as_str().contains(&text[found.range.clone()]));
-    let found: Vec<Found> = scan_path(guard, path).into_iter().filter(is_new).collect();
+    let mut found = scan_path(guard, path);
+    if let (Some(from), false) = (from, found.is_empty()) {
+        leave_new(&mut found, path.as_str().as_bytes(), &scan_path(guard, from), from.as_str().as_bytes());
+    }
     // A path cannot be half of itself: what would be left out of a text is refused.
     let is_refused = |found: &&Found| found.action >= Action::Redact && !is_restored;
     match found.iter().find(is_refused) {
         Some(Found { rule, .. }) => Err(Error::Secret { path: shown(guard, path), line: None, rule }),
         None => Ok(found
             .iter()
-            .map(|found| Warning { line: None, rule: found.rule.to_owned(), is_redacted: false })
+            .map(|found| Warning { line: None, rule: found.rule.to_owned(), is_redacted: false, more: 0 })
             .collect()),
     }
+}
+
+/// Leaves of what was found in a text what was no finding in `before`: what was only part of it there may have become a
+/// secret by what stands around it now.
+pub(super) fn leave_new(found: &mut Vec<Found>, text: &[u8], known: &[Found], before: &[u8]) {
+    let known: HashSet<&[u8]> = known.iter().map(|found| &before[found.range.clone()]).collect();
+    found.retain(|found| !known.contains(&text[found.range.clone()]));
 }
 
 /// A path without what is a secret in it.
@@ -113,12 +119,8 @@ pub(super) fn note_outside(guard: &Guard, steps: &mut Vec<Step>) {
     for step in &*steps {
         let Step::Write { path, content, .. } = step else { continue };
         let Stored::Here { new, .. } = &content.bytes else { continue };
-        notes.extend(warnings(&guard.scan(new), |_| false).into_iter().map(|warning| Step::Warn {
-            path: path.clone(),
-            line: warning.line,
-            rule: warning.rule,
-            is_redacted: warning.is_redacted,
-        }));
+        let warnings = warnings(&guard.scan(new), |_| false).into_iter();
+        notes.extend(warnings.map(|warning| Step::Warn { path: path.clone(), warning }));
     }
     // Every path is written once.
     steps.append(&mut notes);

@@ -292,13 +292,15 @@ fn keep(value: &DeValue) -> Result<Keep, Expected> {
 fn rules(value: &DeValue) -> Result<BTreeMap<&'static str, Action>, Expected> {
     let form = "such as { card-number = \"warn\", jwt = \"off\" }";
     let table = value.as_table().ok_or(form)?;
-    let names: Vec<_> = rule_names().collect();
+    let names: Vec<_> = rule_names().into_keys().collect();
     let mut rules = BTreeMap::new();
     for (key, value) in table {
         let name = key.get_ref().as_ref();
         let Some(known) = names.iter().find(|known| **known == name) else {
             let nearest = nearest(name, &names);
-            return Err(format!("{form}; unknown rule `{name}`; the nearest known one is `{nearest}`").into());
+            let known =
+                format!("the nearest known one is `{nearest}`, and `memdir check --list-rules` lists all");
+            return Err(format!("{form}; unknown rule `{name}`; {known}").into());
         };
         let action = choice(value.get_ref(), ACTIONS)
             .map_err(|expected| Expected::from(format!("{form}; its `{name}` must be {expected}")))?;
@@ -467,7 +469,7 @@ mod tests {
             (
                 "[guard]\nrules = { github-path = \"off\" }",
                 format!(
-                    "line 2: `rules` {rules}; unknown rule `github-path`; the nearest known one is `github-pat`"
+                    "line 2: `rules` {rules}; unknown rule `github-path`; the nearest known one is `github-pat`, and `memdir check --list-rules` lists all"
                 ),
             ),
             (

@@ -142,12 +142,9 @@ impl Batch<'_, '_> {
         let old = before.filter(|_| !is_another);
         let content = Content { hash, size, bytes: Stored::Here { new: bytes, old } };
         addition.own.push(Step::Write { path: path.as_str().into(), content, mode, staged });
-        addition.own.extend(warnings.into_iter().map(|warning| Step::Warn {
-            path: path.as_str().into(),
-            line: warning.line,
-            rule: warning.rule,
-            is_redacted: warning.is_redacted,
-        }));
+        addition
+            .own
+            .extend(warnings.into_iter().map(|warning| Step::Warn { path: path.as_str().into(), warning }));
         Ok(())
     }
 

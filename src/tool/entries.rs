@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::owned::Tool;
 use crate::error::Error;
+use crate::guard::{Action, Guard};
 use crate::id::MemoryId;
 use crate::recall::{Ask, NewEntry, Recall};
 use crate::store::Settings;
@@ -44,10 +45,30 @@ pub(super) fn prepare(tool: Tool, input: &Value, settings: &Settings) -> Result<
 pub(super) fn perform(recall: &Recall, request: &Request) -> Result<String, String> {
     let done = match request {
         Request::Store(new) => {
-            recall.store((**new).clone()).map(|stored| answer::text(&StoredShown::new(&stored)))
+            let stored = recall.store((**new).clone());
+            if let Err(Error::Secret { rule, .. }) = stored {
+                return Err(words::secret(rule, &refused_in(new, &recall.store_handle().settings().guard)));
+            }
+            stored.map(|stored| answer::text(&StoredShown::new(&stored)))
         }
         Request::Retrieve(ask) => recall.retrieve(ask).map(|found| answer::retrieved(&found.memories)),
         Request::Delete { id, reason } => recall.delete(*id, reason).map(|_| answer::DELETED.to_owned()),
     };
     done.map_err(|error| words::of(&error))
+}
+
+/// Where in a call the secret is that a file made of it was refused for: the line of the refusal is one of that file.
+fn refused_in(new: &NewEntry, guard: &Guard) -> String {
+    let refused =
+        |text: &str| guard.scan(text.as_bytes()).into_iter().find(|found| found.action == Action::Block);
+    if let Some(found) = refused(&new.content) {
+        return format!("line {} of `content`", found.line);
+    }
+    if let Some(n) = new.tags.iter().position(|tag| refused(tag).is_some()) {
+        return format!("number {} of `tags`", n + 1);
+    }
+    match &new.key {
+        Some(key) if refused(&format!("key: {key}")).is_some() => "`key`".to_owned(),
+        _ => "what was to be stored".to_owned(),
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::guard;
 use crate::store::{Store, Warned};
 
 use super::wire::Content;
@@ -38,9 +39,6 @@ pub(super) fn change_all<'a>(store: &Store, changes: impl Iterator<Item = &'a Ar
     changes.into_iter().zip(made).map(|(change, made)| answer(store, change, made)).collect()
 }
 
-/// As many are told in one answer; the rest is counted.
-const MOST_WARNINGS: usize = 10;
-
 fn answer(store: &Store, change: &Change, made: Result<(Told, Vec<Warned>), change::Refusal>) -> Answer {
     let told = |(told, warned): (Told, Vec<Warned>)| {
         let Told { answer: mut text, mut broke } = told;
@@ -49,10 +47,8 @@ fn answer(store: &Store, change: &Change, made: Result<(Told, Vec<Warned>), chan
             text = guard.mask(&text).into_owned();
             broke = broke.map(|broke| guard.mask(&broke).into_owned());
         }
-        text.extend(warned.iter().take(MOST_WARNINGS).map(|warned| words::warning(&warned.warning)));
-        if let more @ 1.. = warned.len().saturating_sub(MOST_WARNINGS) {
-            text.push_str(&words::more_warnings(more));
-        }
+        let warnings = guard::words(warned.iter().map(|warned| &warned.warning));
+        text.extend(warnings.iter().map(|warning| words::warning(warning)));
         text.extend(broke);
         Content::Text(text)
     };

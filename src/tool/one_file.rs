@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::entries::store_says;
 use crate::error::{Error, Result};
+use crate::guard;
 use crate::path::MemoryPath;
 use crate::store::{Edit, Found, Look, Snapshot, Store};
 
@@ -104,7 +105,7 @@ pub(super) fn perform(store: &Store, agent: &Agent, action: &Action) -> Result<S
         json!({"success": true, "message": message}),
     );
     if !warned.is_empty() {
-        let words: Vec<_> = warned.iter().map(|warned| warned.warning.to_string()).collect();
+        let words = guard::words(warned.iter().map(|warned| &warned.warning));
         answer["warning"] = words.join("\n").into();
     }
     Ok(answer.to_string())

@@ -213,11 +213,51 @@ fn a_secret_in_an_entry_is_warned_of_or_refused() {
     assert!(warned["warning"].as_str().is_some_and(|words| !words.is_empty()), "{warned}");
     assert!(!warned.to_string().contains(&key), "{warned}");
     let agent = Agent::new("[guard]\nmode = \"block\"\n");
-    let words = agent.refusal("memory_store", &input);
-    assert!(words.starts_with("not stored: ") && !words.contains(&key), "{words}");
+    // The line is one of the field, as the model has not seen the file.
+    let entry = |field: &str, value: Value| {
+        let mut input = json!({"content": "x", "category": "project_context", "importance": 3});
+        input[field] = value;
+        input
+    };
+    for (input, place) in [
+        (input, "line 1 of `content`"),
+        (entry("content", format!("# One\n\nThe key is {key}.").into()), "line 3 of `content`"),
+        (entry("tags", json!(["net", key])), "number 2 of `tags`"),
+        (entry("key", key.clone().into()), "`key`"),
+    ] {
+        let words = agent.refusal("memory_store", &input);
+        let expected =
+            format!("not stored: {place} looks like aws-access-token. Remove the secret and try again");
+        assert_eq!(words, expected);
+    }
     let wrong = json!({"content": "x", "category": key, "importance": 3});
     let words = agent.refusal("memory_store", &wrong);
     assert!(words.contains("[redacted: ") && !words.contains(&key), "{words}");
+}
+
+#[test]
+fn what_is_left_out_leaves_the_front_matter_of_an_entry_whole() {
+    let agent = Agent::new("[guard]\nmode = \"redact\"\n");
+    let value = "Kq7Xz2Lm9Pw4Rt6Yv8Bn1Cd3";
+    let entry = |more: Value| {
+        let mut input = json!({"content": format!("The API listens on 9443, password: {value}."), "category": "project_context", "importance": 3});
+        input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        input
+    };
+    for (more, field) in
+        [(json!({"tags": [format!("password:{value}"), "net"]}), "tags"), (json!({"key": value}), "key")]
+    {
+        let words = agent.refusal("memory_store", &entry(more));
+        assert!(
+            words.starts_with(&format!("{field}: must hold no secret")) && !words.contains(value),
+            "{words}"
+        );
+    }
+    agent.ask("memory_store", &entry(json!({"tags": ["net", "api"], "key": "api"})));
+    let found = agent.ask("memory_retrieve", &json!({"query": "API listens"}));
+    let memory = &found["memories"][0];
+    assert_eq!(memory["tags"], json!(["net", "api"]));
+    assert_eq!(memory["content"], "The API listens on 9443, password: [redacted: password]");
 }
 
 #[test]

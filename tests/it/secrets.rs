@@ -217,7 +217,7 @@ fn a_card_number_is_no_name_at_any_depth() {
     let done = memdir(dir.path(), &["check"]);
     assert_eq!((done.code, done.out.contains(card)), (Some(0), false), "{done:?}");
     let note = "note      /memories/a/[redacted: card-number].md: the path looks like card-number\n          \
-                if it is one: delete or rename the file, then `memdir redact memver_";
+                if it is one: delete or rename the file, whose path `memdir log` shows, then `memdir redact memver_";
     assert!(done.out.contains(note), "{done:?}");
     let done = memdir(dir.path(), &["check", "--secrets"]);
     assert!(done.out.contains("the path looks like card-number"), "{done:?}");
@@ -320,6 +320,33 @@ fn a_directory_is_not_moved_to_where_what_is_in_it_becomes_a_secret() {
     assert!(!answers[3].1, "{answers:?}");
 }
 
+/// What a secret is made of may stand in the path before, in the same order, and be none there.
+#[test]
+fn a_path_whose_letters_were_there_is_judged_all_the_same() {
+    let dir = scratch();
+    let store = open(dir.path(), "");
+    let secret = format!("{}/{}", "7".repeat(18), ["x7Fq2LmPz9Kd4Rt6W"; 4].concat());
+    let refused = "Error: Not stored: the path looks like discord-webhook. Remove the secret and try again";
+    let from = format!("/memories/x/api/webhooks/{secret}/a.md");
+    let to = format!("/memories/discord.com/api/webhooks/{secret}/a.md");
+    let rename = |from: &str, to: &str| json!({"command": "rename", "old_path": from, "new_path": to});
+    let answers = texts(
+        &Dispatcher::new(store.clone()),
+        [
+            create(&to, "x"),
+            create(&from, "x"),
+            rename("/memories/x", "/memories/discord.com"),
+            rename(&from, &to),
+        ],
+    );
+    let is_refused = |answer: &(String, bool)| *answer == (refused.to_owned(), true);
+    assert_eq!(answers.iter().map(is_refused).collect::<Vec<_>>(), [true, false, true, true], "{answers:?}");
+    let version = store.history().unwrap().head(&MemoryPath::parse(&from).unwrap()).unwrap().unwrap().id;
+    let what = Restore::Version { path: MemoryPath::parse(&to).unwrap(), version };
+    let error = store.restore(&what, Others::Keep).unwrap_err();
+    assert!(matches!(error, Error::Secret { line: None, .. }), "{error}");
+}
+
 #[test]
 fn what_was_at_a_path_goes_back_to_it_with_a_warning() {
     let dir = scratch();
@@ -395,19 +422,47 @@ fn an_answer_tells_a_few_warnings_and_counts_the_rest() {
 #[test]
 fn a_version_has_a_bounded_number_of_warnings_and_is_redacted_all_the_same() {
     for (mode, last) in [
-        ("warn", "line 100 looks like password (and 50 more)"),
-        ("redact", "line 100 looked like password (and 50 more) and was not stored"),
+        ("warn", "line 100 looks like password, and 50 more like these"),
+        ("redact", "line 100 looked like password and was not stored, and 50 more like these"),
     ] {
         let dir = scratch();
         let store = open(dir.path(), &format!("[guard]\nmode = \"{mode}\"\n"));
         let lines: Vec<_> = (100..250).map(|i| format!("password: Tr0ub4dor&3k{i}\n")).collect();
-        texts(&Dispatcher::new(store.clone()), [create("/memories/a.md", &lines.concat())]);
+        let answer =
+            texts(&Dispatcher::new(store.clone()), [create("/memories/a.md", &lines.concat())]).remove(0).0;
+        assert!(answer.ends_with("\nWarning: and 140 more like these"), "{answer}");
         let version = store.history().unwrap().head(&memory("a.md")).unwrap().unwrap();
         assert_eq!(version.warnings.len(), memdir::MOST_WARNINGS);
-        assert_eq!(version.warnings.last().unwrap().to_string(), last);
+        let warning = version.warnings.last().unwrap();
+        assert_eq!((warning.to_string().as_str(), warning.rule.as_str()), (last, "password"));
         let text = std::fs::read_to_string(dir.path().join("memories/a.md")).unwrap();
         assert_eq!(text.contains("Tr0ub4dor"), mode == "warn");
     }
+}
+
+#[test]
+fn what_comes_to_many_that_are_known_is_told() {
+    let dir = scratch();
+    let store = open(dir.path(), "");
+    let lines: Vec<_> = (1000..2500).map(|i| format!("password: Tr0ub4dor&3k{i}\n")).collect();
+    let insert = json!({"command": "insert", "path": "/memories/a.md", "insert_line": 1500, "insert_text": "password: K-g7yZWwRBTiqU\n"});
+    let calls = [create("/memories/a.md", &lines.concat()), insert];
+    let answers = texts(&Dispatcher::new(store.clone()), calls);
+    assert!(answers[1].0.ends_with("\nWarning: line 1501 looks like password"), "{answers:?}");
+    let version = store.history().unwrap().head(&memory("a.md")).unwrap().unwrap();
+    assert_eq!(version.warnings.len(), 1);
+}
+
+/// All of them have the same place in the journal.
+#[test]
+fn many_on_one_line_are_counted() {
+    let dir = scratch();
+    let store = open(dir.path(), "");
+    let line: Vec<_> = (100..250).map(|i| format!("password: Tr0ub4dor&3k{i} ")).collect();
+    texts(&Dispatcher::new(store.clone()), [create("/memories/a.md", &line.concat())]);
+    let version = store.history().unwrap().head(&memory("a.md")).unwrap().unwrap();
+    let told: Vec<_> = version.warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(told, ["line 1 looks like password, and 50 more like these"]);
 }
 
 #[test]
@@ -558,6 +613,65 @@ fn a_check_finds_what_is_there_and_says_how_to_be_rid_of_it() {
 
 #[cfg(feature = "cli")]
 #[test]
+fn a_check_counts_all_and_leaves_out_what_a_rule_is_off_for() {
+    let dir = scratch();
+    let store = open(dir.path(), "");
+    let lines: Vec<_> = (1000..4001).map(|i| format!("password: Tr0ub4dor&3k{i}\n")).collect();
+    texts(&Dispatcher::new(store), [create("/memories/a.md", &lines.concat())]);
+    for (settings, is_found) in [
+        ("", true),
+        ("[guard]\nmode = \"off\"\n", true),
+        ("[guard]\nrules = { password = \"off\" }\n", false),
+        ("[guard]\nmode = \"off\"\nrules = { password = \"off\" }\n", false),
+    ] {
+        std::fs::write(dir.path().join("memdir.toml"), settings).unwrap();
+        let done = memdir(dir.path(), &["check", "--secrets"]);
+        assert_eq!(done.code, Some(i32::from(is_found)), "{settings}: {done:?}");
+        assert_eq!(
+            done.out.contains("line 3 looks like password, and 2998 more\n"),
+            is_found,
+            "{}",
+            done.out
+        );
+    }
+}
+
+#[cfg(feature = "cli")]
+#[test]
+fn a_check_says_where_the_path_is_that_it_does_not_say() {
+    let dir = scratch();
+    let store = open(dir.path(), "[guard]\nmode = \"off\"");
+    texts(&Dispatcher::new(store), [create(&format!("/memories/d/{TOKEN}.md"), "x\n")]);
+    let done = memdir(dir.path(), &["check", "--secrets"]);
+    assert!(
+        done.out.contains("wrong     /memories/d/[redacted: github-pat].md: the path looks like"),
+        "{done:?}"
+    );
+    assert!(done.out.contains("delete or rename the file, whose path `memdir log` shows, then"), "{done:?}");
+    assert!(memdir(dir.path(), &["log"]).out.contains(TOKEN));
+}
+
+#[cfg(feature = "cli")]
+#[test]
+fn the_rules_are_listed_for_who_wants_one_off() {
+    let dir = scratch();
+    std::fs::write(dir.path().join("memdir.toml"), "[guard]\nrules = { github-path = \"off\" }\n").unwrap();
+    // Also where the settings cannot be read, of which it is told there.
+    let done = memdir(dir.path(), &["check", "--list-rules"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let line = |name: &str| done.out.lines().find(|line| line.starts_with(&format!("{name} "))).unwrap();
+    assert!(line("github-pat").ends_with("  refused"));
+    assert!(line("card-number").ends_with("  refused"));
+    assert!(line("jwt").ends_with("  warned of"));
+    assert!(line("cursor-api-key").ends_with("  refused or warned of, by its shape"));
+    assert!(done.out.lines().is_sorted());
+    let done = memdir(dir.path(), &["check"]);
+    let words = "unknown rule `github-path`; the nearest known one is `github-pat`, and `memdir check --list-rules` lists all";
+    assert!(done.err.contains(words), "{done:?}");
+}
+
+#[cfg(feature = "cli")]
+#[test]
 fn a_check_looks_into_what_is_in_no_history_too() {
     let dir = scratch();
     let store = open(dir.path(), "");
@@ -583,6 +697,8 @@ fn a_check_looks_into_what_is_in_no_history_too() {
     ] {
         assert!(done.out.contains(&line), "{line}: {}", done.out);
     }
+    // It is not told once more that an edit was left.
+    assert!(!done.out.contains("an unfinished edit"), "{}", done.out);
     let json = memdir(dir.path(), &["check", "--secrets", "--json"]);
     let said: Value = serde_json::from_str(&json.out).unwrap();
     let places = said["findings"].as_array().unwrap().iter().filter(|found| found["kind"] == "secret");

@@ -6,6 +6,7 @@ use super::NewEntry;
 use unicode_normalization::UnicodeNormalization as _;
 
 use crate::error::{Error, Result};
+use crate::guard::{Action, Guard};
 use crate::recall::record::is_category;
 use crate::store::Settings;
 
@@ -39,6 +40,11 @@ pub(super) fn checked(new: NewEntry, settings: &Settings, now: DateTime<Utc>) ->
     }
     let tags = tags(&new.tags)?;
     let key = new.key.as_deref().map(key).transpose()?;
+    let guard = &settings.guard;
+    refuse_redacted("tags", &format!("tags: [{}]", tags.join(", ")), guard)?;
+    if let Some(key) = &key {
+        refuse_redacted("key", &format!("key: {key}"), guard)?;
+    }
     Ok(NewEntry { tags, key, ..new })
 }
 
@@ -78,6 +84,18 @@ fn key(given: &str) -> Result<String> {
         return Err(wrong("key", given, &format!("must be at most {LONGEST_KEY} characters")));
     }
     Ok(key.nfc().collect())
+}
+
+/// Refuses a line of front matter of which the gate would leave something out: what stands for a secret there need not
+/// be YAML any more, and would be the key of every other such entry.
+fn refuse_redacted(field: &'static str, line: &str, guard: &Guard) -> Result<()> {
+    match guard.scan(line.as_bytes()).into_iter().find(|found| found.action == Action::Redact) {
+        Some(found) => {
+            let rule = format!("must hold no secret, and what it holds looks like {}", found.rule);
+            Err(Error::Field { field, value: "not repeated here".to_owned(), rule })
+        }
+        None => Ok(()),
+    }
 }
 
 fn wrong(field: &'static str, value: &str, rule: &str) -> Error {
@@ -139,6 +157,28 @@ mod tests {
         assert!(
             refusal(NewEntry { content: "x".repeat(2 << 20), ..entry() }).ends_with("it is 2097152 bytes")
         );
+    }
+
+    #[test]
+    fn what_would_be_left_out_of_front_matter_is_refused() {
+        let value = "Kq7Xz2Lm9Pw4Rt6Yv8Bn1Cd3";
+        let tagged = NewEntry { tags: vec![format!("password:{value}"), "net".to_owned()], ..entry() };
+        // What it looks like by the name of the field.
+        let named = NewEntry { key: Some(value.to_owned()), ..entry() };
+        let redacting = Settings::parse("[guard]\nmode = \"redact\"\n").unwrap();
+        for (new, words) in [
+            (
+                tagged.clone(),
+                "tags: must hold no secret, and what it holds looks like password; it is not repeated here",
+            ),
+            (
+                named,
+                "key: must hold no secret, and what it holds looks like generic-api-key; it is not repeated here",
+            ),
+        ] {
+            assert_eq!(checked(new, &redacting, DateTime::UNIX_EPOCH).unwrap_err().to_string(), words);
+        }
+        assert!(checked(tagged, &Settings::default(), DateTime::UNIX_EPOCH).is_ok());
     }
 
     #[test]

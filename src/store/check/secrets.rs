@@ -1,10 +1,11 @@
 //! The part of a check that looks for secrets: in what others wrote, and where a person asks for it in all there is.
 
 use std::collections::HashMap;
+use std::fmt;
 
 use super::{Findings, files};
 use crate::error::{Error, Result, Trouble};
-use crate::guard::{Found, Guard};
+use crate::guard::{Found, Guard, Warning};
 use crate::hash::Hash;
 use crate::journal::History;
 use crate::path::MemoryPath;
@@ -22,13 +23,26 @@ pub(super) fn tell_absorbed(absorbed: &Absorbed, guard: &Guard, findings: &mut F
         let Some(path) = &version.path else { continue };
         let is_new_there = version.operation == Operation::Created || version.moved_from.is_some();
         let in_path = if is_new_there { gate::scan_path(guard, path) } else { Vec::new() };
-        let mut what = rules(&in_path, "the path");
-        what.extend(version.warnings.iter().map(ToString::to_string));
-        if !what.is_empty() {
-            let first = if in_path.is_empty() { "edit" } else { "delete or rename" };
-            let remedy = format!("if it is one: {first} the file, then `memdir redact {}`", version.id);
-            findings.note("secret", place(guard, path), told(&what), remedy);
+        let in_path = rules(&in_path, "the path");
+        let mut what = in_path.clone();
+        for warning in &version.warnings {
+            what.add(|| Warning { more: 0, ..warning.clone() }.to_string());
+            what.more(warning.more);
         }
+        if !what.is_empty() {
+            let first = first_step(&in_path);
+            let remedy = format!("if it is one: {first}, then `memdir redact {}`", version.id);
+            findings.note("secret", place(guard, path), what.to_string(), remedy);
+        }
+    }
+}
+
+/// What is done about a file before its newest version can be redacted.
+fn first_step(in_path: &Told) -> &'static str {
+    if in_path.is_empty() {
+        "edit the file"
+    } else {
+        "delete or rename the file, whose path `memdir log` shows"
     }
 }
 
@@ -37,6 +51,7 @@ pub(super) fn leave_out(guard: &Guard, absorbed: &mut Absorbed, findings: &mut F
     for finding in &mut findings.0 {
         finding.place = gate::shown_names(guard, &finding.place);
     }
+    tell_once(findings);
     for version in &mut absorbed.versions {
         for path in [&mut version.path, &mut version.moved_from].into_iter().flatten() {
             *path = gate::shown(guard, path);
@@ -54,20 +69,35 @@ pub(super) fn look(store: &Store, history: Option<History<'_>>, findings: &mut F
     search.look_at_disk(findings)
 }
 
+/// Takes out what only tells that something lies in the machine's room, where what is in it is told as a secret.
+fn tell_once(findings: &mut Findings) {
+    let secrets: Vec<_> =
+        findings.0.iter().filter(|found| found.kind == "secret").map(|found| found.place.clone()).collect();
+    findings.0.retain(|found| {
+        let is_it = |place: &String| {
+            place.strip_prefix(&found.place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        !(matches!(found.kind, "leftover" | "kept") && secrets.iter().any(is_it))
+    });
+}
+
 struct Search<'a> {
     store: &'a Store,
     history: Option<History<'a>>,
     guard: Guard,
-    /// What was found in contents that stand in several places.
-    known: HashMap<Hash, Vec<String>>,
+    /// Told was found in contents that stand in several places.
+    known: HashMap<Hash, Told>,
 }
 
 impl Search<'_> {
-    /// What looks like a secret in a content, in words, by lines.
-    fn lines(&mut self, hash: Hash, bytes: &[u8]) -> Vec<String> {
+    /// Told looks like a secret in a content, in words, by lines.
+    fn lines(&mut self, hash: Hash, bytes: &[u8]) -> Told {
         let scan = || {
-            let found = self.guard.scan(bytes);
-            found.iter().map(|found| format!("line {} looks like {}", found.line, found.rule)).collect()
+            let mut what = Told::default();
+            for Found { line, rule, .. } in self.guard.scan(bytes) {
+                what.add(|| format!("line {line} looks like {rule}"));
+            }
+            what
         };
         self.known.entry(hash).or_insert_with(scan).clone()
     }
@@ -97,9 +127,13 @@ fn too_large(size: u64) -> String {
     format!("it is too large ({size} bytes)")
 }
 
-/// What looks like a secret in a text of one line.
-fn rules(found: &[Found], what: &str) -> Vec<String> {
-    found.iter().map(|found| format!("{what} looks like {}", found.rule)).collect()
+/// Told looks like a secret in a text of one line.
+fn rules(found: &[Found], name: &str) -> Told {
+    let mut what = Told::default();
+    for Found { rule, .. } in found {
+        what.add(|| format!("{name} looks like {rule}"));
+    }
+    what
 }
 
 /// A path as a place in a finding, without what is a secret in it.
@@ -107,12 +141,46 @@ fn place(guard: &Guard, path: &MemoryPath) -> String {
     files::place(gate::shown(guard, path).as_str())
 }
 
-/// The first few of what was found.
-fn told(what: &[String]) -> String {
-    const SHOWN: usize = 3;
-    let first = what.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
-    match what.len().saturating_sub(SHOWN) {
-        0 => first,
-        more => format!("{first}, and {more} more"),
+/// Told was found, in words: the first few, and how many more there are.
+#[derive(Debug, Clone, Default)]
+struct Told {
+    first: Vec<String>,
+    more: usize,
+}
+
+impl Told {
+    fn add(&mut self, words: impl FnOnce() -> String) {
+        const SHOWN: usize = 3;
+        if self.first.len() < SHOWN {
+            self.first.push(words());
+        } else {
+            self.more += 1;
+        }
+    }
+
+    /// Counts what there are no words for.
+    fn more(&mut self, more: usize) {
+        self.more += more;
+    }
+
+    fn extend(&mut self, other: &Self) {
+        for words in &other.first {
+            self.add(|| words.clone());
+        }
+        self.more(other.more);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.first.is_empty()
+    }
+}
+
+impl fmt::Display for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.first.join(", "))?;
+        if self.more > 0 {
+            write!(f, ", and {} more", self.more)?;
+        }
+        Ok(())
     }
 }

@@ -3,6 +3,7 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::Serialize;
 
+use crate::guard;
 use crate::recall::{Memory, Similar, Stored, Terms};
 use crate::store::Warned;
 use crate::text;
@@ -11,8 +12,6 @@ use crate::text;
 const MOST_CHARS: usize = 16_000;
 /// Room for what stands around the memories: `{"memories":[],"more":100}`.
 const FRAME_CHARS: usize = 30;
-/// As many warnings are told in one answer.
-const MOST_WARNINGS: usize = 10;
 
 /// The answer of `memory_delete`.
 pub(super) const DELETED: &str = r#"{"success":true}"#;
@@ -169,11 +168,7 @@ fn cut(shown: &MemoryShown<'_>, room: usize) -> String {
 }
 
 fn warning(warned: &[Warned]) -> Option<String> {
-    let mut lines: Vec<_> =
-        warned.iter().take(MOST_WARNINGS).map(|warned| warned.warning.to_string()).collect();
-    if let more @ 1.. = warned.len().saturating_sub(MOST_WARNINGS) {
-        lines.push(format!("and {more} more like these"));
-    }
+    let lines = guard::words(warned.iter().map(|warned| &warned.warning));
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 

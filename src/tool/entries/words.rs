@@ -22,11 +22,14 @@ pub(super) fn of(error: &Error) -> String {
             "{path} is a plain file, and memory_delete deletes only entries; take what is outdated out of it with the memory \
              tool's `str_replace`"
         ),
-        Error::Secret { rule, .. } => {
-            format!("not stored: what was to be stored looks like {rule}. Remove the secret and try again")
-        }
+        Error::Secret { rule, .. } => secret(rule, "what was to be stored"),
         other => store_says(other),
     }
+}
+
+/// The words for a secret, and the place in the call that has it.
+pub(super) fn secret(rule: &str, place: &str) -> String {
+    format!("not stored: {place} looks like {rule}. Remove the secret and try again")
 }
 
 /// What a store says to any change, in the words of the memory tool without their `Error: `.

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 
 use crate::entry::Broken;
 use crate::error::{Error, Trouble};
-use crate::guard::Warning;
 use crate::path::{MemoryPath, PathError};
 use crate::store::Look;
 use crate::text::{NotReplaced, counted, echo, human_size, quote};
@@ -195,7 +194,7 @@ fn secret(line: Option<usize>, rule: &str) -> String {
 }
 
 /// The last line of the answer to a change in which something looks like a secret.
-pub(super) fn warning(warning: &Warning) -> String {
+pub(super) fn warning(warning: &str) -> String {
     format!("\nWarning: {warning}")
 }
 
@@ -205,11 +204,6 @@ pub(super) fn broken_front_matter(path: &str, broken: &Broken) -> String {
     format!(
         "\nWarning: the front matter of {path} no longer parses (line {line}: {why}); it is a plain note now"
     )
-}
-
-/// What stands for the warnings that are too many for an answer.
-pub(super) fn more_warnings(more: usize) -> String {
-    format!("\nWarning: and {more} more like these")
 }
 
 /// The words for what a store says to a command; `paths` are the call's, which are shown as it gave them.

@@ -3,7 +3,7 @@
 use std::os::fd::AsFd as _;
 
 use super::super::{Findings, files, room};
-use super::{Search, rules, tell_unsearched, told, too_large, why_unsearched};
+use super::{Search, Told, rules, tell_unsearched, too_large, why_unsearched};
 use crate::disk::{Go, Visit, What, survey};
 use crate::error::{Error, Result};
 use crate::hash::Hash;
@@ -54,7 +54,7 @@ impl Search<'_> {
             _ => None,
         };
         let place = files::place(&gate::shown_names(&self.guard, &rest));
-        let mut what = Vec::new();
+        let mut what = Told::default();
         // The path of a memory is told with its versions.
         if head.is_none() {
             what = self.name(&rest);
@@ -63,15 +63,17 @@ impl Search<'_> {
         if let Some((hash, bytes)) = self.read(seen, &place, findings)?
             && head.is_none_or(|head| head.hash != hash)
         {
-            what.extend(self.lines(hash, &bytes));
+            what.extend(&self.lines(hash, &bytes));
         }
         if !what.is_empty() {
             let (problem, remedy) = match seen.what {
                 What::File => (
-                    format!("{}; it is not in the history", told(&what)),
+                    format!("{what}; it is not in the history"),
                     if is_named { "rename or remove the file" } else { "edit or remove the file" },
                 ),
-                _ => (told(&what), "rename or remove it; what the history has of its name is told apart"),
+                _ => {
+                    (what.to_string(), "rename or remove it; what the history has of its name is told apart")
+                }
             };
             findings.wrong("secret", place, problem, remedy);
         }
@@ -89,7 +91,7 @@ impl Search<'_> {
                 *is_only && version.content_sha256 == Some(hash) && version.path.is_some()
             });
             if !is_told {
-                what.extend(self.lines(hash, &bytes));
+                what.extend(&self.lines(hash, &bytes));
             }
         }
         if what.is_empty() {
@@ -120,7 +122,7 @@ impl Search<'_> {
                 ),
             ),
         };
-        findings.wrong("secret", place, format!("{}; {problem}", told(&what)), remedy);
+        findings.wrong("secret", place, format!("{what}; {problem}"), remedy);
         Ok(())
     }
 
@@ -132,10 +134,10 @@ impl Search<'_> {
     }
 
     /// What looks like a secret in a name, and not in those of the directories above, which are told themselves.
-    fn name(&self, path: &str) -> Vec<String> {
+    fn name(&self, path: &str) -> Told {
         let above = path.rsplit_once('/').map_or("", |(above, _)| above);
         let mut found = gate::scan_names(&self.guard, path);
-        found.retain(|found| !above.contains(&path[found.range.clone()]));
+        gate::leave_new(&mut found, path.as_bytes(), &gate::scan_names(&self.guard, above), above.as_bytes());
         rules(&found, "the name")
     }
 

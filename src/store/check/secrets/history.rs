@@ -1,15 +1,16 @@
-//! What the journal holds: versions, also of changes that were taken back, reasons, names, and the log of directories.
+//! Told the journal holds: versions, also of changes that were taken back, reasons, names, and the log of directories.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use super::super::Findings;
 use super::super::history::JOURNAL;
-use super::{Search, place, rules, tell_unsearched, told, why_unsearched};
+use super::{Search, Told, first_step, place, rules, tell_unsearched, why_unsearched};
 use crate::error::Result;
+use crate::guard::Found;
 use crate::journal::{History, Said};
 use crate::path::MemoryPath;
-use crate::store::{Found, gate};
+use crate::store::{self, gate};
 use crate::version::{Log, Operation, Version};
 
 impl Search<'_> {
@@ -35,8 +36,8 @@ impl Search<'_> {
         findings: &mut Findings,
     ) -> Result<()> {
         let Some(path) = &version.path else { return Ok(()) };
-        let in_path = gate::scan_path(&self.guard, path);
-        let mut what = rules(&in_path, "the path");
+        let in_path = rules(&gate::scan_path(&self.guard, path), "the path");
+        let mut what = in_path.clone();
         if let Some(hash) = version.content_sha256 {
             if !self.known.contains_key(&hash) {
                 match self.bytes(history, version, path, of) {
@@ -47,17 +48,16 @@ impl Search<'_> {
                     }
                 }
             }
-            what.extend(self.known.get(&hash).into_iter().flatten().cloned());
+            if let Some(known) = self.known.get(&hash) {
+                what.extend(known);
+            }
         }
         if what.is_empty() {
             return Ok(());
         }
-        let (id, what) = (version.id, told(&what));
+        let (id, what) = (version.id, what.to_string());
         let (problem, remedy) = match of {
-            Of::Head => {
-                let first = if in_path.is_empty() { "edit" } else { "delete or rename" };
-                (what, format!("{first} the file, then `memdir redact {id}`"))
-            }
+            Of::Head => (what, format!("{}, then `memdir redact {id}`", first_step(&in_path))),
             Of::Past => (format!("in its version {id}, {what}"), format!("`memdir redact {id}` erases that")),
             Of::Withdrawn => (
                 format!("in {id}, of a change that failed and was taken back, {what}"),
@@ -78,8 +78,8 @@ impl Search<'_> {
         let base = &self.store.inner.core.base;
         match history.content(version.n)? {
             None if of == Of::Head => match base.sandbox.read(path)? {
-                Found::File(bytes) => Ok(Some(bytes.to_vec())),
-                Found::Not(_) => Ok(None),
+                store::Found::File(bytes) => Ok(Some(bytes.to_vec())),
+                store::Found::Not(_) => Ok(None),
             },
             None => base.kept(&version.id.to_string()),
             found => Ok(found),
@@ -89,27 +89,21 @@ impl Search<'_> {
     /// Looks at who made changes and redacted versions, and why.
     fn said(&self, history: History<'_>, findings: &mut Findings) -> Result<()> {
         // Most changes are made by the same few, for the same reasons.
-        let mut known: HashMap<String, Vec<&'static str>> = HashMap::new();
+        let mut known: HashMap<String, Vec<Found>> = HashMap::new();
         let mut scan = |text: &str, what: &str| {
             if !known.contains_key(text) {
-                let found = self.guard.scan(text.as_bytes());
-                known.insert(text.to_owned(), found.iter().map(|found| found.rule).collect());
+                known.insert(text.to_owned(), self.guard.scan(text.as_bytes()));
             }
-            known[text].iter().map(|rule| format!("{what} looks like {rule}")).collect::<Vec<_>>()
+            rules(&known[text], what)
         };
         // A very large change has several rows.
         let mut seen = HashSet::new();
         history.each_said(&mut |said| {
             let mut what = scan(said.reason.as_deref().unwrap_or_default(), "the reason");
-            what.extend(scan(said.name.as_deref().unwrap_or_default(), "the name of who made it"));
+            what.extend(&scan(said.name.as_deref().unwrap_or_default(), "the name of who made it"));
             if !what.is_empty() && seen.insert(said.id) {
                 let remedy = remedy(history, &said)?;
-                findings.wrong(
-                    "secret",
-                    JOURNAL,
-                    format!("of the change {}, {}", said.id, told(&what)),
-                    remedy,
-                );
+                findings.wrong("secret", JOURNAL, format!("of the change {}, {what}", said.id), remedy);
             }
             Ok(())
         })?;
@@ -117,7 +111,7 @@ impl Search<'_> {
             let what = scan(name, "the name of who redacted it");
             if !what.is_empty() {
                 let remedy = format!("`memdir redact {id}` once more leaves that out");
-                findings.wrong("secret", JOURNAL, format!("of the version {id}, {}", told(&what)), remedy);
+                findings.wrong("secret", JOURNAL, format!("of the version {id}, {what}"), remedy);
             }
         })
     }
@@ -132,9 +126,9 @@ impl Search<'_> {
         if !rules.is_empty() {
             rules.sort_unstable();
             rules.dedup();
-            let what: Vec<_> = rules.iter().map(|rule| format!("a name looks like {rule}")).collect();
-            let problem =
-                format!("in the log of directories that were made, moved and removed, {}", told(&what));
+            let mut what = Told::default();
+            rules.iter().for_each(|rule| what.add(|| format!("a name looks like {rule}")));
+            let problem = format!("in the log of directories that were made, moved and removed, {what}");
             let remedy = "`memdir redact` of any version erases that log, too";
             findings.wrong("secret", JOURNAL, problem, remedy);
         }
@@ -142,7 +136,7 @@ impl Search<'_> {
     }
 }
 
-/// What a version is.
+/// Told a version is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Of {
     Head,
@@ -151,7 +145,7 @@ enum Of {
     Withdrawn,
 }
 
-/// What takes a reason, or a name, out of the history.
+/// Told takes a reason, or a name, out of the history.
 fn remedy(history: History<'_>, said: &Said) -> Result<String> {
     Ok(match history.version_by(said)? {
         Some((id, false)) => format!("`memdir redact {id}` leaves that out, too"),
