@@ -155,6 +155,12 @@ impl Open {
         self.is_anew = true;
     }
 
+    /// Goes on from where the index is now: further, by another process, or back at nothing, when it was removed or damaged.
+    fn adopt(&mut self) {
+        self.tail = Tail::default();
+        (self.base, self.mark) = (self.index.seal(), self.index.seal());
+    }
+
     /// Keeps what has changed in memory.
     fn keep(&mut self, docs: Vec<Doc>, mark: Mark) {
         for doc in docs {
@@ -218,15 +224,7 @@ impl Reader<'_> {
             return open.keep(docs, mark);
         }
         if !open.is_anew && open.index.refresh().is_ok() && open.index.seal() != open.base {
-            if open.index.mark() > open.base.version {
-                // Another process has brought it further.
-                open.tail = Tail::default();
-                (open.base, open.mark) = (open.index.seal(), open.index.seal());
-            } else {
-                // It was removed or damaged: what was in it is read again.
-                open.clear();
-            }
-            return;
+            return open.adopt();
         }
         // What comes later counts.
         let docs: Vec<Doc> = std::mem::take(&mut open.tail).into_docs().into_iter().chain(docs).collect();
@@ -237,14 +235,15 @@ impl Reader<'_> {
         };
         match written {
             Ok(Written::Done) if open.index.wants_rebuild() => open.clear(),
-            Ok(Written::Done) => {
-                (open.base, open.mark) = (open.index.seal(), open.index.seal());
+            Ok(Written::Done) if open.index.seal() == mark => {
+                open.adopt();
                 open.is_anew = false;
             }
             // While somebody else does it all is kept in memory.
             Ok(Written::Busy) => open.keep(docs, mark),
-            Ok(Written::Lost) => open.clear(),
-            Err(_) => {
+            Ok(Written::Lost) => open.adopt(),
+            // It cannot be written, or not be read afterwards.
+            Ok(Written::Done) | Err(_) => {
                 open.place = Place::Lost;
                 open.keep(docs, mark);
             }
