@@ -199,6 +199,7 @@ impl Index {
     }
 
     /// The newest version of the journal that is in it; 0 for an empty one.
+    #[allow(dead_code, reason = "for tests and benches, which have no chain")]
     pub(crate) fn mark(&self) -> i64 {
         self.seal().version
     }
