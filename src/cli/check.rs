@@ -20,6 +20,7 @@ use crate::version::Version;
 const SHOWN: usize = 20;
 
 #[derive(Debug, clap::Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(super) struct Args {
     /// Mend what is safe to mend
     #[arg(long)]

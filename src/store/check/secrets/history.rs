@@ -127,7 +127,9 @@ impl Search<'_> {
             rules.sort_unstable();
             rules.dedup();
             let mut what = Told::default();
-            rules.iter().for_each(|rule| what.add(|| format!("a name looks like {rule}")));
+            for rule in rules {
+                what.add(|| format!("a name looks like {rule}"));
+            }
             let problem = format!("in the log of directories that were made, moved and removed, {what}");
             let remedy = "`memdir redact` of any version erases that log, too";
             findings.wrong("secret", JOURNAL, problem, remedy);
