@@ -25,6 +25,8 @@ mod size;
 mod tests;
 mod value;
 
-pub use policy::{Action, Found, Guard, MOST_WARNINGS, Mode, Sureness, Warning, rule_names};
+#[cfg(feature = "cli")]
+pub use policy::Sureness;
+pub use policy::{Action, Found, Guard, MOST_WARNINGS, Mode, Warning, rule_names};
 pub(crate) use policy::{warnings, without, words};
 pub use size::fits;
