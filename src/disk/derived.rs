@@ -3,6 +3,7 @@
 use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 use rustix::fs::{AtFlags, Mode, OFlags};
@@ -33,11 +34,16 @@ impl Base {
         }
     }
 
+    /// It, if it is a directory and no link to one.
+    pub(super) fn derived_dir(&self) -> rustix::io::Result<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        rustix::fs::openat(self.sandbox.base(), format!("{ROOM}/{INDEX}"), flags, Mode::empty())
+    }
+
     /// A file in it, if it is there and can be read.
     pub(crate) fn derived_file(&self, name: &str) -> Option<Vec<u8>> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let name = format!("{ROOM}/{INDEX}/{name}");
-        let fd = rustix::fs::openat(self.sandbox.base(), name, flags, Mode::empty()).ok()?;
+        let fd = rustix::fs::openat(self.derived_dir().ok()?, name, flags, Mode::empty()).ok()?;
         let mut bytes = Vec::new();
         File::from(fd).take(self.sandbox.most_read).read_to_end(&mut bytes).ok()?;
         Some(bytes)
@@ -49,17 +55,17 @@ impl Base {
         self.make_derived()?;
         let mut random = [0; 8];
         fill_random(&mut random);
-        let new = format!("{ROOM}/{INDEX}/new-{:016x}", u64::from_ne_bytes(random));
-        let dir = self.sandbox.base();
+        let new = format!("new-{:016x}", u64::from_ne_bytes(random));
+        let dir = self.derived_dir().map_err(|e| failed(e.into()))?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = rustix::fs::openat(dir, &new, flags, permissions(0o600)).map_err(|e| failed(e.into()))?;
+        let fd = rustix::fs::openat(&dir, &new, flags, permissions(0o600)).map_err(|e| failed(e.into()))?;
         fail::step();
         let written = File::from(fd).write_all(bytes).and_then(|()| {
             fail::step();
-            rustix::fs::renameat(dir, &new, dir, format!("{ROOM}/{INDEX}/{name}")).map_err(io::Error::from)
+            rustix::fs::renameat(&dir, &new, &dir, name).map_err(io::Error::from)
         });
         written.map_err(|e| {
-            let _ = rustix::fs::unlinkat(dir, &new, AtFlags::empty());
+            let _ = rustix::fs::unlinkat(&dir, &new, AtFlags::empty());
             failed(e)
         })
     }

@@ -89,9 +89,8 @@ impl Watch {
     /// Begins to watch; `None` where the system does not let us. Something may have happened just before.
     pub(crate) fn begin(base: &Base) -> Option<Self> {
         base.make_derived().ok()?;
-        let dir = base.sandbox.base();
         let cookies = format!("{ROOM}/index/{COOKIES}");
-        match rustix::fs::mkdirat(dir, &cookies, Mode::RWXU) {
+        match rustix::fs::mkdirat(base.derived_dir().ok()?, COOKIES, Mode::RWXU) {
             Ok(()) | Err(rustix::io::Errno::EXIST) => {}
             Err(_) => return None,
         }
@@ -172,11 +171,11 @@ impl Watch {
     /// Makes a file, and waits until it is heard of.
     fn ask(&mut self, base: &Base) -> Option<()> {
         self.asked += 1;
-        let name = format!("{ROOM}/index/{COOKIES}/{}{}", self.heard.prefix, self.asked);
+        let name = format!("{COOKIES}/{}{}", self.heard.prefix, self.asked);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let dir = base.sandbox.base();
-        rustix::fs::openat(dir, &name, flags, Mode::RUSR | Mode::WUSR).ok()?;
-        let _ = rustix::fs::unlinkat(dir, &name, AtFlags::empty());
+        let dir = base.derived_dir().ok()?;
+        rustix::fs::openat(&dir, &name, flags, Mode::RUSR | Mode::WUSR).ok()?;
+        let _ = rustix::fs::unlinkat(&dir, &name, AtFlags::empty());
         let state = self.heard.state();
         let is_waiting = |state: &mut State| state.cookie < self.asked && !state.is_broken;
         let (mut state, waited) = self

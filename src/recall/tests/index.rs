@@ -171,3 +171,19 @@ fn a_word_deep_in_a_very_long_line_is_found() {
     let found = bench.found("xylophone_token");
     assert!(found[0].contains("xylophone_token") && found[0].len() <= 4000, "{found:?}");
 }
+
+#[test]
+fn an_index_that_is_a_link_leads_nowhere() {
+    let bench = Bench::new();
+    let outside = tempfile::tempdir().unwrap();
+    bench.store("The first of many facts.");
+    let _ = fs::remove_dir_all(index_of(&bench));
+    std::os::unix::fs::symlink(outside.path(), index_of(&bench)).unwrap();
+    let other = bench.other().watching();
+    for (n, subject) in SUBJECTS.iter().enumerate() {
+        other.store(entry(&format!("The {subject} is kept in drawer {n}."))).unwrap();
+        other.store_handle().notice().unwrap();
+    }
+    assert_all_found(&other);
+    assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0, "nothing is written outside");
+}
