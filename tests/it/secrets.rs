@@ -104,6 +104,32 @@ fn doors(i: usize, Positive { secret, before, after }: &Positive) -> Vec<Value> 
     calls
 }
 
+/// Calls of the tools over entries, and of the one-file tool, with a secret in each field that is a text.
+fn entry_doors(Positive { secret, before, after }: &Positive) -> Vec<ToolUse> {
+    let text = format!("{before}{secret}{after}");
+    let store = |changed: Value| {
+        let mut input = json!({"content": "A fact.", "category": "task_progress", "importance": 3});
+        for (name, value) in changed.as_object().unwrap() {
+            input[name] = value.clone();
+        }
+        ("memory_store", input)
+    };
+    let calls = [
+        store(json!({"content": text})),
+        store(json!({"content": format!("{text} {text}"), "tags": ["a", text]})),
+        store(json!({"key": text})),
+        store(json!({"key": text, "category": text})),
+        store(json!({"expires_at": text, "importance": text})),
+        ("memory_retrieve", json!({"query": text, "categories": [text], "tags": [text]})),
+        ("memory_retrieve", json!({"query": text})),
+        ("memory_delete", json!({"memory_id": "mem_01ARZ3NDEKTSV4RRFFQ69G5FAV", "reason": text})),
+        ("memory_delete", json!({"memory_id": text, "reason": text})),
+        ("memory_20250818", json!({"action": "save", "content": text})),
+        ("memory_20250818", json!({"action": text, "content": text})),
+    ];
+    calls.map(|(name, input)| ToolUse { name: name.to_owned(), ..call(input) }).into()
+}
+
 #[test]
 fn no_secret_is_in_any_byte_of_a_store_whatever_door_it_came_to() {
     for mode in ["block", "redact"] {
@@ -114,6 +140,12 @@ fn no_secret_is_in_any_byte_of_a_store_whatever_door_it_came_to() {
         let positives = positives();
         for (i, positive) in positives.iter().enumerate() {
             for (text, _) in texts(&dispatcher, doors(i, positive)) {
+                assert!(!text.contains(&positive.secret), "{mode}: an answer quotes it: {text}");
+            }
+        }
+        for positive in positives.iter().step_by(3) {
+            for result in dispatcher.run_all(&entry_doors(positive)) {
+                let text = format!("{:?}", result.content);
                 assert!(!text.contains(&positive.secret), "{mode}: an answer quotes it: {text}");
             }
         }

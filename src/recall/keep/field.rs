@@ -41,9 +41,11 @@ pub(super) fn checked(new: NewEntry, settings: &Settings, now: DateTime<Utc>) ->
     let tags = tags(&new.tags)?;
     let key = new.key.as_deref().map(key).transpose()?;
     let guard = &settings.guard;
-    refuse_redacted("tags", &format!("tags: [{}]", tags.join(", ")), guard)?;
+    refuse_secrets("tags", &format!("tags: [{}]", tags.join(", ")), guard)?;
+    tags.iter().try_for_each(|tag| refuse_secrets("tags", tag, guard))?;
     if let Some(key) = &key {
-        refuse_redacted("key", &format!("key: {key}"), guard)?;
+        refuse_secrets("key", &format!("key: {key}"), guard)?;
+        refuse_secrets("key", key, guard)?;
     }
     Ok(NewEntry { tags, key, ..new })
 }
@@ -86,10 +88,13 @@ fn key(given: &str) -> Result<String> {
     Ok(key.nfc().collect())
 }
 
-/// Refuses a line of front matter of which the gate would leave something out: what stands for a secret there need not
-/// be YAML any more, and would be the key of every other such entry.
-fn refuse_redacted(field: &'static str, line: &str, guard: &Guard) -> Result<()> {
-    match guard.scan(line.as_bytes()).into_iter().find(|found| found.action == Action::Redact) {
+/// Refuses a value, or the line that it makes, of which the gate would leave something out: what stands for a secret there
+/// need not be YAML any more, and would be the key of every other such entry. And one that the gate would refuse, but for
+/// YAML's escapes.
+fn refuse_secrets(field: &'static str, text: &str, guard: &Guard) -> Result<()> {
+    let is_escaped = text.contains(['"', '\'', '\\']);
+    let is_kept_out = |action| action == Action::Redact || action == Action::Block && is_escaped;
+    match guard.scan(text.as_bytes()).into_iter().find(|found| is_kept_out(found.action)) {
         Some(found) => {
             let rule = format!("must hold no secret, and what it holds looks like {}", found.rule);
             Err(Error::Field { field, value: "not repeated here".to_owned(), rule })
