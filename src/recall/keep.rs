@@ -167,6 +167,9 @@ impl Recall {
                 Ok(())
             })?;
             let path = at.ok_or(Error::NoMemory { id })?;
+            if snapshot.memory_at(&path)? != Some(id) {
+                return Err(Error::NoMemory { id });
+            }
             let Found::File(bytes) = snapshot.read(&path)? else { return Err(Error::NoMemory { id }) };
             let text = std::str::from_utf8(&bytes).map_err(|_| Error::PlainFile { path: path.clone() })?;
             if !Record::read(text, &path, Times::unknown(), &categories).is_entry {
@@ -370,10 +373,9 @@ fn merged(old: &Known, new: &NewEntry, now: DateTime<Utc>) -> Result<String, Bro
     if tags != record.tags {
         edits.push(("tags", Some(Value::List(tags))));
     }
-    // It lasts as long as the longer of the two.
-    let expires = record.expires.zip(new.expires_at).map(|(a, b)| a.max(b));
-    if expires != record.expires {
-        edits.push(("expires_at", expires.map(Value::Time)));
+    // What is said last counts; to say nothing is to say for ever.
+    if new.expires_at != record.expires {
+        edits.push(("expires_at", new.expires_at.map(Value::Time)));
     }
     if record.key.is_none() && new.key.is_some() {
         edits.push(("key", new.key.clone().map(Value::Text)));

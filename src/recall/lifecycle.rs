@@ -6,7 +6,7 @@ use super::record::{Record, Times};
 use super::retrieve::all_entries;
 use super::{MemoryId, MemoryPath, Recall, Result, lock, rank};
 use crate::index::{Filter, Seen};
-use crate::store::{Edit, Found};
+use crate::store::{Edit, Found, History};
 use crate::version::Operation;
 
 /// An entry that is, or would be, pruned.
@@ -97,6 +97,7 @@ impl Recall {
             let unused: Vec<Seen> = unused;
             rows.extend(unused.into_iter().map(|seen| (seen.memory, seen.importance, Why::Unused)));
         }
+        let mut one_too_many = Vec::new();
         let excess = left.len().saturating_sub(usize::try_from(entries.max).unwrap_or(usize::MAX));
         if excess > 0 {
             let mut weights: Vec<(f32, i64, i64, u8)> = left
@@ -108,22 +109,31 @@ impl Recall {
                 })
                 .collect();
             weights.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));
-            let least = weights.into_iter().take(excess);
-            rows.extend(least.map(|(effective, _, memory, raw)| (memory, raw, Why::Capacity { effective })));
+            one_too_many.extend(weights);
         }
         let mut doomed = Vec::with_capacity(rows.len());
         for (row, importance, why) in rows {
-            let version = history.of_row(row)?.filter(|version| version.operation != Operation::Deleted);
-            if let Some((id, path)) =
-                version.and_then(|version| version.path.map(|path| (version.memory_id, path)))
-            {
-                // What cannot be changed stays.
-                if self.store.admit(&path).is_ok() {
-                    doomed.push(Judged { doomed: Doomed { id, path, why }, importance });
-                }
+            doomed.extend(self.judged(&history, row, importance, why)?);
+        }
+        let mut left_to_go = excess;
+        for (effective, _, row, importance) in one_too_many {
+            if left_to_go == 0 {
+                break;
+            }
+            if let Some(judged) = self.judged(&history, row, importance, Why::Capacity { effective })? {
+                doomed.push(judged);
+                left_to_go -= 1;
             }
         }
         Ok(doomed)
+    }
+
+    /// An entry that is to go; `None` where it is gone, or cannot be changed.
+    fn judged(&self, history: &History, row: i64, importance: u8, why: Why) -> Result<Option<Judged>> {
+        let version = history.of_row(row)?.filter(|version| version.operation != Operation::Deleted);
+        let Some(version) = version else { return Ok(None) };
+        let path = version.path.filter(|path| self.store.admit(path).is_ok());
+        Ok(path.map(|path| Judged { doomed: Doomed { id: version.memory_id, path, why }, importance }))
     }
 
     /// Removes entries, as one change: those that are still what they were judged by.

@@ -18,7 +18,7 @@ const IMPORTANCE: f32 = 0.1;
 /// What the best passage beside a passage adds, of its own relevance.
 const NEIGHBOUR: f32 = 0.05;
 /// Raw importance is at most this.
-const MOST_IMPORTANT: f32 = 5.0;
+pub(super) const MOST_IMPORTANT: f32 = 5.0;
 const DAY: f32 = 86_400.0;
 
 /// A candidate with its score, and how that came about.

@@ -126,6 +126,14 @@ impl Record {
         text.get(self.body..).unwrap_or_default().trim_matches(['\n', '\r'])
     }
 
+    /// The first and the last line of [`Record::content`] in the file.
+    pub(super) fn lines(&self, text: &str) -> (usize, usize) {
+        let body = text.get(self.body..).unwrap_or_default();
+        let before = body.len() - body.trim_start_matches(['\n', '\r']).len();
+        let first = self.body_line + body[..before].matches('\n').count();
+        (first, first + self.content(text).lines().count().saturating_sub(1))
+    }
+
     pub(super) fn passages(&self, text: &str) -> Vec<Span> {
         passages::split(text, self.body, self.body_line)
     }

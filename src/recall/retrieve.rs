@@ -1,9 +1,11 @@
 //! `memory_retrieve`: the memories that answer a question, best first; and exact look-ups.
 
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::passages::Span;
 use super::rank::{self, Scored};
 use super::record::{Record, Times};
 use super::{DateTime, Error, MemoryId, MemoryPath, Recall, Result, Utc, lock};
@@ -143,7 +145,9 @@ impl Recall {
         }
         self.found(ask, |found| {
             let scored = found.ranked(ask)?;
-            let least = ask.min_score.unwrap_or_else(|| found.recall.min_score());
+            // Who names a key means it.
+            let least = if ask.key.is_some() { Some(0.0) } else { ask.min_score };
+            let least = least.unwrap_or_else(|| found.recall.min_score());
             found.answers(scored.into_iter().take_while(|one| one.score >= least), ask.limit)
         })
     }
@@ -190,7 +194,7 @@ impl Recall {
         let Ok(text) = std::str::from_utf8(&bytes) else { return Ok(None) };
         let record = Record::read(text, path, Times::of(version), &self.store.settings().entries.categories);
         let content = record.content(text).to_owned();
-        let lines = (record.body_line, record.body_line + content.lines().count().saturating_sub(1));
+        let lines = record.lines(text);
         Ok(Some(memory(version.memory_id, path.clone(), record, content, lines)))
     }
 
@@ -209,10 +213,9 @@ impl Recall {
                 }
                 let Some(text) = found.text(row)? else { continue };
                 let content = text.record.content(&text.whole).to_owned();
-                let first = text.record.body_line;
-                let lines = (first, first + content.lines().count().saturating_sub(1));
-                let mut memory = memory(text.id, text.path, text.record, content, lines);
-                memory.score = (score / 5.0).clamp(0.0, 1.0);
+                let lines = text.record.lines(&text.whole);
+                let mut memory = memory(text.id, text.path.clone(), text.record.clone(), content, lines);
+                memory.score = (score / rank::MOST_IMPORTANT).clamp(0.0, 1.0);
                 memories.push(memory);
             }
             Ok(Retrieved { memories })
@@ -318,15 +321,15 @@ struct Finder<'a> {
     filter: Filter,
     /// Versions and contents by the rows of their memories, where the past is asked about.
     past: Option<past::Contents>,
-    read: HashMap<i64, Option<Text>>,
+    read: HashMap<i64, Option<Rc<Text>>>,
 }
 
 /// A file that holds an answer.
-#[derive(Clone)]
 struct Text {
     id: MemoryId,
     path: MemoryPath,
     whole: String,
+    passages: Vec<Span>,
     record: Record,
 }
 
@@ -378,10 +381,10 @@ impl Finder<'_> {
                 continue;
             }
             let Some(text) = self.text(one.hit.memory)? else { continue };
-            let spans = text.record.passages(&text.whole);
-            let Some(span) = spans.get(one.hit.ordinal as usize) else { continue };
+            let Some(span) = text.passages.get(one.hit.ordinal as usize) else { continue };
             let content = text.whole[span.start..span.end].to_owned();
-            let mut memory = memory(text.id, text.path, text.record, content, (span.first, span.last));
+            let lines = (span.first, span.last);
+            let mut memory = memory(text.id, text.path.clone(), text.record.clone(), content, lines);
             memory.score = one.score;
             memory.terms = Terms {
                 lexical: one.lexical,
@@ -398,11 +401,11 @@ impl Finder<'_> {
     }
 
     /// The file of a memory, read once; `None` where it is gone, or has expired by now.
-    fn text(&mut self, row: i64) -> Result<Option<Text>> {
+    fn text(&mut self, row: i64) -> Result<Option<Rc<Text>>> {
         if let Some(text) = self.read.get(&row) {
             return Ok(text.clone());
         }
-        let text = self.open(row)?;
+        let text = self.open(row)?.map(Rc::new);
         self.read.insert(row, text.clone());
         Ok(text)
     }
@@ -432,7 +435,8 @@ impl Finder<'_> {
         if record.is_expired(now) {
             return Ok(None);
         }
-        Ok(Some(Text { id: version.memory_id, path: path.clone(), whole: text.to_owned(), record }))
+        let passages = record.passages(text);
+        Ok(Some(Text { id: version.memory_id, path: path.clone(), whole: text.to_owned(), passages, record }))
     }
 }
 

@@ -18,6 +18,7 @@ use crate::tool::MemoryShown;
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     /// What is looked for, in plain language; an empty one gives the newest and most important
+    #[arg(allow_hyphen_values = true)]
     query: String,
     /// Show at most N memories
     #[arg(short = 'n', long, value_name = "N", default_value = "10")]

@@ -17,6 +17,7 @@ use crate::tool::StoredShown;
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     /// The text; `-` reads it from standard input
+    #[arg(allow_hyphen_values = true)]
     content: String,
     /// What kind of memory it is: `user_preference`, `project_context`, `factual_knowledge`, `decision_log`, `relationship`,
     /// `task_progress`, or one of the settings

@@ -135,6 +135,7 @@ fn what_is_read_only_stays_and_spoils_nothing() {
     frozen.prune(false).unwrap();
     assert!(bench.text(&kept.path).is_some());
     assert_eq!(bench.text(&goes.path), None);
+    assert_eq!(live(&bench.recall), 2, "others go in its place");
 }
 
 #[test]

@@ -195,3 +195,34 @@ fn the_past_of_a_directory_is_asked_by_where_things_were_then() {
     assert_eq!(bench.asked(&ask("/memories/user_preference")).len(), 1);
     assert_eq!(bench.asked(&ask("/memories/relationship")).len(), 0);
 }
+
+#[test]
+fn lines_are_those_of_the_file() {
+    let bench = Bench::new();
+    let head = "---\nimportance: 3\n---\n";
+    bench.write("/memories/user_preference/a.md", &format!("{head}\n\nleading\nsecond\n"));
+    for found in [
+        bench.recall.list(&Ask::default()),
+        bench.recall.retrieve(&Ask { query: "leading".into(), ..Ask::default() }),
+    ] {
+        let memory = &found.unwrap().memories[0];
+        assert_eq!((memory.lines, memory.content.as_str()), ((6, 7), "leading\nsecond"));
+    }
+}
+
+#[test]
+fn what_is_stored_again_ends_when_it_is_said_last() {
+    let bench = Bench::new();
+    let until =
+        |days| NewEntry { expires_at: Some(bench.now() + Duration::days(days)), ..entry("Ship on Friday.") };
+    let first = bench.recall.store(entry("Ship on Friday.")).unwrap();
+    let end = |expected: Option<DateTime<Utc>>| {
+        assert_eq!(bench.recall.get(first.memory_id).unwrap().expires_at, expected);
+    };
+    for days in [30, 10] {
+        assert_eq!(bench.recall.store(until(days)).unwrap().duplicate_of, Some(first.memory_id));
+        end(until(days).expires_at);
+    }
+    bench.store("Ship on Friday.");
+    end(None);
+}
