@@ -1,7 +1,7 @@
 //! Memories by what they mean: entries, retrieval, duplicates, the ends of memories.
 
-use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use crate::error::{Error, Result};
 use crate::id::MemoryId;
@@ -35,9 +35,15 @@ pub use retrieve::{Ask, Memory, Retrieved, Terms};
 pub struct Recall {
     store: Store,
     catalog: Arc<Mutex<Catalog>>,
-    /// How often the files were looked at.
-    looks: Arc<AtomicU64>,
+    looks: Arc<Mutex<Looks>>,
     is_watching: bool,
+}
+
+/// How often, and when last, the files were looked at for what others did.
+#[derive(Debug, Default)]
+struct Looks {
+    count: u64,
+    last: Option<Instant>,
 }
 
 impl std::fmt::Debug for Recall {
@@ -73,6 +79,6 @@ impl Recall {
 }
 
 /// What a panic left half done is built anew from the journal.
-fn lock(catalog: &Mutex<Catalog>) -> MutexGuard<'_, Catalog> {
-    catalog.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use super::passages::Span;
 use super::rank::{self, Scored};
@@ -131,6 +131,8 @@ const CANDIDATES_PER_ANSWER: usize = 4;
 const MOST_CANDIDATES: usize = 20_000;
 /// Of a longer question the rarest words count.
 const WORDS: usize = 64;
+/// So soon after a look at the files an entry is stored without another one.
+const OFTEN_ENOUGH: Duration = Duration::from_secs(1);
 /// What scores less answers nothing: chosen on the set of questions in `fixtures/retrieval`.
 pub(super) const MIN_SCORE: f32 = 0.1;
 
@@ -283,9 +285,12 @@ impl Recall {
         })
     }
 
-    /// Before an entry is stored the files are looked at where that costs little: the first time, and while they are watched.
+    /// Before an entry is stored the files are looked at where that costs little: the first time, and now and then while they
+    /// are watched.
     pub(super) fn look_before_storing(&self) -> Result<()> {
-        self.look_around(self.is_watching || self.looks.load(Ordering::Relaxed) == 0)
+        let last = lock(&self.looks).last;
+        let is_due = last.is_none_or(|last| self.is_watching && last.elapsed() >= OFTEN_ENOUGH);
+        self.look_around(is_due)
     }
 
     /// Takes in what others did to the files; where that cannot be written down, what is known is used.
@@ -293,7 +298,13 @@ impl Recall {
         if !scan {
             return Ok(());
         }
-        if self.looks.fetch_add(1, Ordering::Relaxed) == 1 && self.is_watching {
+        let count = {
+            let mut looks = lock(&self.looks);
+            looks.last = Some(Instant::now());
+            looks.count += 1;
+            looks.count
+        };
+        if count == 2 && self.is_watching {
             // Where it cannot be watched, it is looked at each time.
             let _ = self.store.watch();
         }
