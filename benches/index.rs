@@ -27,17 +27,9 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
 
-use corpus::{Language, Random};
+use corpus::{CATEGORIES, Language, Random};
 use library::index::{Doc, Facts, Filter, Index, Model, Query, Tail, Written};
 
-const CATEGORIES: [&str; 6] = [
-    "user_preference",
-    "project_context",
-    "factual_knowledge",
-    "decision_log",
-    "relationship",
-    "task_progress",
-];
 /// As `retrieve` asks.
 const CANDIDATES: usize = 100;
 const NOW: i64 = 1_790_000_000;

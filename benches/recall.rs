@@ -24,16 +24,8 @@ use memdir::{Ask, Dispatcher, Edit, Error, MemoryPath, NewEntry, Recall, Store, 
 use serde_json::json;
 use tempfile::TempDir;
 
-use corpus::{Language, Random};
+use corpus::{CATEGORIES, Language, Random};
 
-const CATEGORIES: [&str; 6] = [
-    "user_preference",
-    "project_context",
-    "factual_knowledge",
-    "decision_log",
-    "relationship",
-    "task_progress",
-];
 /// Files that one change makes.
 const TOGETHER: usize = 2000;
 /// After so many new memories the index is caught up.

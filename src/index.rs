@@ -76,6 +76,13 @@ pub(crate) struct Filter {
     pub(crate) memories: Option<Arc<HashSet<i64>>>,
 }
 
+impl Filter {
+    /// All entries that have not expired by `now`, in seconds since 1970.
+    pub(crate) fn entries(now: i64) -> Self {
+        Self { entries_only: true, min_importance: 1, now, ..Self::default() }
+    }
+}
+
 /// What is asked.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Query<'a> {

@@ -187,6 +187,12 @@ impl MemoryPath {
         })
     }
 
+    /// Whether listings, scans and imports pass it over, for its name or for one above it.
+    #[must_use]
+    pub(crate) fn is_passed_over(&self) -> bool {
+        self.segments().any(|name| is_passed_over(name.as_bytes()))
+    }
+
     /// A path from the journal or a listing, which was in normal form when it was written.
     pub(crate) fn from_normal(text: impl Into<String>) -> Self {
         Self(text.into())

@@ -1,7 +1,6 @@
 //! Memories by what they mean: entries, retrieval, duplicates, the ends of memories.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
 
 use crate::error::{Error, Result};
 use crate::id::MemoryId;
@@ -15,6 +14,7 @@ mod catalog;
 pub mod eval;
 mod keep;
 mod lifecycle;
+mod look;
 mod passages;
 mod prefetch;
 mod rank;
@@ -27,6 +27,7 @@ use catalog::Catalog;
 pub(crate) use keep::categories;
 pub use keep::{NewEntry, Similar, Stored};
 pub use lifecycle::{Doomed, Why};
+use look::Looks;
 pub use prefetch::Prefetch;
 pub use retrieve::{Ask, Memory, Retrieved, Terms};
 
@@ -37,13 +38,6 @@ pub struct Recall {
     catalog: Arc<Mutex<Catalog>>,
     looks: Arc<Mutex<Looks>>,
     is_watching: bool,
-}
-
-/// How often, and when last, the files were looked at for what others did.
-#[derive(Debug, Default)]
-struct Looks {
-    count: u64,
-    last: Option<Instant>,
 }
 
 impl std::fmt::Debug for Recall {

@@ -144,6 +144,13 @@ impl Keep {
     }
 }
 
+impl Version {
+    /// Where the memory is after it; `None` where it ended with it, or it was redacted.
+    pub(crate) fn place(&self) -> Option<&MemoryPath> {
+        self.path.as_ref().filter(|_| self.operation != Operation::Deleted)
+    }
+}
+
 impl Actor {
     /// The same sort of actor by another name, where it has one.
     pub(crate) fn map_name(self, rename: impl FnOnce(&str) -> String) -> Self {

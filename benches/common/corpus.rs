@@ -6,6 +6,16 @@
 use std::fs;
 use std::path::Path;
 
+/// The categories that every store has.
+pub const CATEGORIES: [&str; 6] = [
+    "user_preference",
+    "project_context",
+    "factual_knowledge",
+    "decision_log",
+    "relationship",
+    "task_progress",
+];
+
 /// A generator of random numbers: `SplitMix64`.
 pub struct Random(pub u64);
 

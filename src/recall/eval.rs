@@ -11,8 +11,8 @@ use std::time::Instant;
 use chrono::{DateTime, Duration, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::{Ask, Error, MemoryPath, Recall, Result};
-use crate::entry::{self, Value};
+use super::record::PLAIN_IMPORTANCE;
+use super::{Ask, Error, MemoryPath, NewEntry, Recall, Result, keep};
 use crate::store::{Edit, Store};
 
 /// A line of a set: a document, or a question.
@@ -230,17 +230,17 @@ fn file(document: &Document, now: DateTime<Utc>) -> Result<(MemoryPath, String)>
         (None, None) => format!("/memories/{}.md", document.doc),
     };
     let path = MemoryPath::parse(&text).map_err(|source| Error::Path { path: text, source })?;
-    if document.category.is_none() {
-        return Ok((path, document.text.clone()));
-    }
-    let mut fields = vec![("importance", Value::Integer(document.importance.unwrap_or(3).into()))];
-    if !document.tags.is_empty() {
-        fields.push(("tags", Value::List(document.tags.clone())));
-    }
-    fields.push(("created_at", Value::Time(document.created_at.unwrap_or(now))));
-    fields.extend(document.expires_at.map(|end| ("expires_at", Value::Time(end))));
-    fields.extend(document.key.clone().map(|key| ("key", Value::Text(key))));
-    Ok((path, entry::compose(&fields, &document.text)))
+    let Some(category) = &document.category else { return Ok((path, document.text.clone())) };
+    let new = NewEntry {
+        content: document.text.clone(),
+        category: category.clone(),
+        importance: document.importance.unwrap_or(PLAIN_IMPORTANCE),
+        tags: document.tags.clone(),
+        expires_at: document.expires_at,
+        key: document.key.clone(),
+        ..NewEntry::default()
+    };
+    Ok((path, keep::composed(None, &new, document.created_at.unwrap_or(now))))
 }
 
 /// How one question was answered.

@@ -6,13 +6,13 @@
 use std::collections::HashMap;
 
 use super::alike::Saying;
-use super::record::{CATEGORIES, Record, Times, fold, is_category, is_out_of_sight};
+use super::record::{CATEGORIES, Record, Times, fold, is_category};
 use super::{DateTime, Error, MemoryId, MemoryPath, Recall, Result, Utc, rank};
 use crate::entry::{self, Broken, Value};
 use crate::index::{Filter, Hit, Hits, Query};
 use crate::journal::Reach;
-use crate::store::{Edit, Found, Look, OnSimilar, Recent, RecentState, Settings, Snapshot, Warned};
-use crate::version::Operation;
+use crate::store::{Edit, Found, History, Look, OnSimilar, Recent, RecentState, Settings, Snapshot, Warned};
+use crate::version::Version;
 
 mod field;
 
@@ -150,11 +150,9 @@ impl Recall {
     /// [`Error::NoMemory`]; [`Error::PlainFile`]: deleting one stale paragraph must not delete a file; else as
     /// [`Store::change`](crate::Store::change).
     pub fn delete(&self, id: MemoryId, reason: &str) -> Result<MemoryPath> {
-        self.look_around(true)?;
+        self.look_around()?;
         let history = self.store.history()?;
-        let (mark, version) = (history.mark()?, history.memory(id)?);
-        let version = version.filter(|version| version.operation != Operation::Deleted);
-        let path = version.and_then(|version| version.path).ok_or(Error::NoMemory { id })?;
+        let (mark, path) = (history.mark()?, place(&history, id)?);
         let categories = self.store.settings().entries.categories.clone();
         let reason = reason.to_owned();
         self.store.change(move |snapshot| {
@@ -186,7 +184,7 @@ impl Recall {
         let history = catalog.catch_up(&self.store)?;
         let now = self.store.now().timestamp();
         let mut rows: HashMap<i64, f32> = HashMap::new();
-        let base = Filter { entries_only: true, min_importance: 1, now, ..Filter::default() };
+        let base = Filter::entries(now);
         let category = vec![new.category.clone()];
         let same = Filter { fold: Some(fold(&new.content)), categories: category.clone(), ..base.clone() };
         let store = &self.store;
@@ -218,20 +216,23 @@ impl Recall {
         }
         let mut candidates = Vec::with_capacity(rows.len());
         for (row, cosine) in rows {
-            let Some(version) = history.of_row(row)? else { continue };
-            if let Some(path) = version.path.filter(|_| version.operation != Operation::Deleted) {
-                candidates.push(Candidate { path, cosine });
+            if let Some(path) = history.of_row(row)?.as_ref().and_then(Version::place) {
+                candidates.push(Candidate { path: path.clone(), cosine });
             }
         }
         // What is to be superseded is read whatever it says.
         for &id in &new.supersedes {
-            let version = history.memory(id)?.filter(|version| version.operation != Operation::Deleted);
-            let path = version.and_then(|version| version.path).ok_or(Error::NoMemory { id })?;
-            candidates.push(Candidate { path, cosine: 0.0 });
+            candidates.push(Candidate { path: place(&history, id)?, cosine: 0.0 });
         }
         let has_room = (catalog.most_entries() as u64) < self.store.settings().entries.max;
         Ok(Candidates { mark: catalog.mark(), has_room, all: candidates })
     }
+}
+
+/// Where a memory is.
+fn place(history: &History, id: MemoryId) -> Result<MemoryPath> {
+    let version = history.memory(id)?;
+    version.as_ref().and_then(Version::place).cloned().ok_or(Error::NoMemory { id })
 }
 
 /// Reads the candidates as they are inside the lock, with the entries that came after `mark`.
@@ -249,7 +250,7 @@ fn read(
         *cosine = cosine.max(candidate.cosine);
     }
     let mut note = |recent: Recent<'_>| {
-        if matches!(recent.state, RecentState::Text(_)) && !is_out_of_sight(recent.path) {
+        if matches!(recent.state, RecentState::Text(_)) && !recent.path.is_passed_over() {
             paths.entry(recent.path.clone()).or_default();
         }
         Ok(())
@@ -302,7 +303,10 @@ fn decide(
             && (saying.is_same(old) || saying.is_near(old))
     });
     // Front matter that cannot be edited in place is a person's own form of YAML: that entry stays, and this one beside it.
-    let merged = duplicate.and_then(|at| merged(&known[at], new, now).ok().map(|text| (at, text)));
+    let merged = duplicate.and_then(|at| {
+        let is_same = saying.is_same(&sayings[at]);
+        merged(&known[at], new, is_same, now).ok().map(|text| (at, text))
+    });
     let duplicate = merged.as_ref().map(|(at, _)| *at);
     let mut superseded = Vec::new();
     let mut similar = Vec::new();
@@ -327,8 +331,7 @@ fn decide(
     } else {
         let path = free_path(snapshot, &new.category, &settings.guard.mask(&new.content))?;
         let id = snapshot.new_id(&path);
-        let text = entry::compose(&fields(id, new, now), &new.content);
-        (id, path, text)
+        (id, path, composed(Some(id), new, now))
     };
     edits.push(Edit::write(&path, text));
     if !superseded.is_empty() {
@@ -340,24 +343,25 @@ fn decide(
     Ok((edits, Stored { memory_id, path, superseded, duplicate_of, similar, warned }))
 }
 
-/// The front matter of a new entry.
-fn fields(id: MemoryId, new: &NewEntry, now: DateTime<Utc>) -> Vec<(&'static str, Value)> {
-    let mut fields =
-        vec![("id", Value::Text(id.to_string())), ("importance", Value::Integer(new.importance.into()))];
+/// The file of a new entry, with its id where that is known.
+pub(super) fn composed(id: Option<MemoryId>, new: &NewEntry, created: DateTime<Utc>) -> String {
+    let mut fields = Vec::new();
+    fields.extend(id.map(|id| ("id", Value::Text(id.to_string()))));
+    fields.push(("importance", Value::Integer(new.importance.into())));
     if !new.tags.is_empty() {
         fields.push(("tags", Value::List(new.tags.clone())));
     }
-    fields.push(("created_at", Value::Time(now)));
+    fields.push(("created_at", Value::Time(created)));
     fields.extend(new.expires_at.map(|end| ("expires_at", Value::Time(end))));
     fields.extend(new.key.clone().map(|key| ("key", Value::Text(key))));
     if new.pinned {
         fields.push(("pinned", Value::Flag(true)));
     }
-    fields
+    entry::compose(&fields, &new.content)
 }
 
-/// The file of an entry that is stored once more.
-fn merged(old: &Known, new: &NewEntry, now: DateTime<Utc>) -> Result<String, Broken> {
+/// The file of an entry that is stored once more; `is_same`: in the same words.
+fn merged(old: &Known, new: &NewEntry, is_same: bool, now: DateTime<Utc>) -> Result<String, Broken> {
     let record = &old.record;
     let mut edits = vec![("updated_at", Some(Value::Time(now)))];
     let importance = record.importance.unwrap_or(1).max(new.importance);
@@ -366,9 +370,7 @@ fn merged(old: &Known, new: &NewEntry, now: DateTime<Utc>) -> Result<String, Bro
     }
     let mut tags = record.tags.clone();
     for tag in &new.tags {
-        if !tags.iter().any(|known| entry::folded(known) == entry::folded(tag)) {
-            tags.push(tag.clone());
-        }
+        field::add_tag(&mut tags, tag);
     }
     if tags != record.tags {
         edits.push(("tags", Some(Value::List(tags))));
@@ -385,7 +387,6 @@ fn merged(old: &Known, new: &NewEntry, now: DateTime<Utc>) -> Result<String, Bro
     }
     let text = entry::edit(&old.text, &edits)?;
     // Only what says it in other words is written anew.
-    let is_same = Saying::of(old.content()).is_same(&Saying::of(&new.content));
     if is_same { Ok(text) } else { entry::with_body(&text, &new.content) }
 }
 

@@ -1,13 +1,11 @@
 //! How memories end: expiry, capacity, disuse.
 
-use std::collections::HashMap;
+use std::collections::BTreeSet;
 
 use super::record::{Record, Times};
-use super::retrieve::all_entries;
 use super::{MemoryId, MemoryPath, Recall, Result, lock, rank};
 use crate::index::{Filter, Seen};
 use crate::store::{Edit, Found, History};
-use crate::version::Operation;
 
 /// An entry that is, or would be, pruned.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,7 +51,7 @@ impl Recall {
     /// # Errors
     /// As [`Store::change`](crate::Store::change).
     pub fn prune(&self, dry_run: bool) -> Result<Vec<Doomed>> {
-        self.look_around(true)?;
+        self.look_around()?;
         let doomed = self.doomed(None)?;
         if dry_run {
             return Ok(doomed.into_iter().map(|one| one.doomed).collect());
@@ -71,14 +69,12 @@ impl Recall {
 
     /// Which entries are to go, in the order of their reasons; `spared` is not one too many.
     fn doomed(&self, spared: Option<MemoryId>) -> Result<Vec<Judged>> {
-        let now = self.store.now();
         let entries = &self.store.settings().entries;
         let half_life = self.half_life_days();
         let mut catalog = lock(&self.catalog);
         let history = catalog.catch_up(&self.store)?;
-        let everything = Filter { now: i64::MIN, ..all_entries(now) };
-        let all = catalog.all(&self.store, &history, &everything)?;
-        let at = now.timestamp();
+        let all = catalog.all(&self.store, &history, &Filter::entries(i64::MIN))?;
+        let at = self.store.now().timestamp();
         let spared = spared.map(|id| history.memory(id)).transpose()?.flatten().map(|version| version.memory);
         let (expired, mut left): (Vec<Seen>, Vec<Seen>) =
             all.into_iter().partition(|seen| seen.expires.is_some_and(|end| end <= at));
@@ -97,30 +93,27 @@ impl Recall {
             let unused: Vec<Seen> = unused;
             rows.extend(unused.into_iter().map(|seen| (seen.memory, seen.importance, Why::Unused)));
         }
-        let mut one_too_many = Vec::new();
         let excess = left.len().saturating_sub(usize::try_from(entries.max).unwrap_or(usize::MAX));
+        let mut least: Vec<(f32, Seen)> = Vec::new();
         if excess > 0 {
-            let mut weights: Vec<(f32, i64, i64, u8)> = left
-                .iter()
-                .filter(|seen| !seen.pinned && Some(seen.memory) != spared)
-                .map(|seen| {
-                    let weight = rank::effective(seen.importance, false, seen.updated, at, half_life);
-                    (weight, seen.updated, seen.memory, seen.importance)
-                })
-                .collect();
-            weights.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));
-            one_too_many.extend(weights);
+            left.retain(|seen| !seen.pinned && Some(seen.memory) != spared);
+            let weight = |seen: &Seen| rank::effective(seen.importance, false, seen.updated, at, half_life);
+            least.extend(left.into_iter().map(|seen| (weight(&seen), seen)));
+            least.sort_by(|(a, one), (b, other)| {
+                a.total_cmp(b).then((one.updated, one.memory).cmp(&(other.updated, other.memory)))
+            });
         }
         let mut doomed = Vec::with_capacity(rows.len());
         for (row, importance, why) in rows {
             doomed.extend(self.judged(&history, row, importance, why)?);
         }
         let mut left_to_go = excess;
-        for (effective, _, row, importance) in one_too_many {
+        for (effective, seen) in least {
             if left_to_go == 0 {
                 break;
             }
-            if let Some(judged) = self.judged(&history, row, importance, Why::Capacity { effective })? {
+            let why = Why::Capacity { effective };
+            if let Some(judged) = self.judged(&history, seen.memory, seen.importance, why)? {
                 doomed.push(judged);
                 left_to_go -= 1;
             }
@@ -130,10 +123,10 @@ impl Recall {
 
     /// An entry that is to go; `None` where it is gone, or cannot be changed.
     fn judged(&self, history: &History, row: i64, importance: u8, why: Why) -> Result<Option<Judged>> {
-        let version = history.of_row(row)?.filter(|version| version.operation != Operation::Deleted);
-        let Some(version) = version else { return Ok(None) };
-        let path = version.path.filter(|path| self.store.admit(path).is_ok());
-        Ok(path.map(|path| Judged { doomed: Doomed { id: version.memory_id, path, why }, importance }))
+        let Some(version) = history.of_row(row)? else { return Ok(None) };
+        let path = version.place().filter(|path| self.store.admit(path).is_ok());
+        let doomed = path.map(|path| Doomed { id: version.memory_id, path: path.clone(), why });
+        Ok(doomed.map(|doomed| Judged { doomed, importance }))
     }
 
     /// Removes entries, as one change: those that are still what they were judged by.
@@ -142,7 +135,7 @@ impl Recall {
         let now = self.store.now();
         self.store.change(move |snapshot| {
             let (mut edits, mut gone) = (Vec::new(), Vec::new());
-            let mut reasons: HashMap<&str, usize> = HashMap::new();
+            let mut reasons = BTreeSet::new();
             for Judged { doomed: one, importance } in &doomed {
                 let Found::File(bytes) = snapshot.read(&one.path)? else { continue };
                 let Ok(text) = std::str::from_utf8(&bytes) else { continue };
@@ -154,14 +147,13 @@ impl Recall {
                     && (one.why == Why::Expired || record.importance == Some(*importance))
                     && snapshot.memory_at(&one.path)? == Some(one.id);
                 if is_so {
-                    *reasons.entry(one.why.as_str()).or_default() += 1;
+                    reasons.insert(one.why.as_str());
                     edits.push(Edit::remove(&one.path));
                     gone.push(one.clone());
                 }
             }
-            let mut reasons: Vec<_> = reasons.into_keys().collect();
-            reasons.sort_unstable();
             if !reasons.is_empty() {
+                let reasons: Vec<_> = reasons.into_iter().collect();
                 snapshot.because(format!("pruned: {}", reasons.join(", ")));
             }
             Ok((edits, gone))
@@ -182,7 +174,7 @@ impl Recall {
         let entries = {
             let mut catalog = lock(&self.catalog);
             let history = catalog.catch_up(&self.store)?;
-            catalog.all(&self.store, &history, &all_entries(self.store.now()))?.len() as u64
+            catalog.all(&self.store, &history, &Filter::entries(self.store.now().timestamp()))?.len() as u64
         };
         if entries <= self.store.settings().entries.max {
             return Ok(());

@@ -7,7 +7,7 @@ use crate::entry::{self, Fields, Front};
 use crate::hash::Hash;
 use crate::id::MemoryId;
 use crate::index::{Doc, Facts};
-use crate::path::{MemoryPath, is_passed_over};
+use crate::path::MemoryPath;
 use crate::version::{Operation, Version};
 
 /// The categories of the article.
@@ -183,17 +183,12 @@ fn dates(fields: &Fields, times: Times) -> (DateTime<Utc>, DateTime<Utc>) {
     (created, updated)
 }
 
-/// Whether retrieval passes over a file, as listings do.
-pub(super) fn is_out_of_sight(path: &MemoryPath) -> bool {
-    path.segments().any(|name| is_passed_over(name.as_bytes()))
-}
-
-/// A memory as the index gets it; without passages where it is gone, is no text, or is out of sight.
+/// A memory as the index gets it; without passages where it is gone, is no text, or is passed over, as in listings.
 pub(super) fn doc(version: &Version, bytes: Option<&[u8]>, categories: &[String]) -> Doc {
     let text = bytes.and_then(|bytes| std::str::from_utf8(bytes).ok());
     let nothing = Doc { memory: version.memory, ..Doc::default() };
-    let (Some(text), Some(path)) = (text, &version.path) else { return nothing };
-    if version.operation == Operation::Deleted || is_out_of_sight(path) {
+    let (Some(text), Some(path)) = (text, version.place()) else { return nothing };
+    if path.is_passed_over() {
         return nothing;
     }
     let record = Record::read(text, path, Times::of(version), categories);
@@ -207,7 +202,7 @@ pub(super) fn doc(version: &Version, bytes: Option<&[u8]>, categories: &[String]
 }
 
 /// As many tags as an entry may be stored with.
-const MOST_TAGS: usize = 32;
+pub(super) const MOST_TAGS: usize = 32;
 
 /// Words that a passage is found by beside its own: tags, and of a plain file the names on its path.
 fn context(record: &Record, path: &MemoryPath) -> String {

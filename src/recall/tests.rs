@@ -17,7 +17,6 @@ mod two_faces;
 
 /// A store with a clock that only a test moves.
 struct Bench {
-    #[allow(dead_code, reason = "it is removed when this goes")]
     dir: tempfile::TempDir,
     recall: Recall,
     clock: Arc<AtomicI64>,

@@ -76,8 +76,7 @@ fn files(session: &Session<'_>) -> Result<BTreeSet<MemoryPath>> {
     })?;
     let known = session.journal.heads_below("")?;
     let known = known.into_iter().map(|head| MemoryPath::from_normal(head.path));
-    let is_hidden = |path: &MemoryPath| path.segments().any(|name| is_passed_over(name.as_bytes()));
-    files.extend(known.filter(|path| is_hidden(path) && !path.names_git()));
+    files.extend(known.filter(|path| path.is_passed_over() && !path.names_git()));
     Ok(files)
 }
 

@@ -41,8 +41,8 @@ impl Store {
     /// are read that have changed since, as their size, times and inode tell.
     ///
     /// A file that was written to so lately that another write could leave the same times is read, too. What was found is
-    /// kept for the next call, of this process or another one. [`Absorbed::files`] are those that were read. Files that others write to through a memory map are noticed
-    /// when the system gives them a new time.
+    /// kept for the next call, of this process or another one. [`Absorbed::files`] are those that were read. Files that
+    /// others write to through a memory map are noticed when the system gives them a new time.
     ///
     /// # Errors
     /// As [`Store::change`].
@@ -75,11 +75,11 @@ impl Store {
     }
 
     /// Lets the system tell from now on when something happens to the files, and to which: [`Store::notice`] looks at no
-    /// others then. At all it looks when something happened to a directory, to more than a few files, or to one that has
-    /// other names, and every half a minute: some of what can be done to a file is not told. For a process that lives long:
-    /// it holds a thread, and a watch on every directory.
+    /// others then. It looks at all of them when something happened to a directory, to more than a few files, or to one
+    /// that has other names, and every half a minute: some of what can be done to a file is not told. For a process that
+    /// lives long: it holds a thread, and a watch on every directory.
     ///
-    /// Where the system does not let us watch, each call looks at all, as before.
+    /// Where the system does not let us watch, each call looks at all files, as before.
     ///
     /// # Errors
     /// As [`Store::history`].

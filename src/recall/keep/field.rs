@@ -5,13 +5,13 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use super::NewEntry;
 use unicode_normalization::UnicodeNormalization as _;
 
+use crate::entry::folded;
 use crate::error::{Error, Result};
 use crate::guard::{Action, Guard};
-use crate::recall::record::is_category;
+use crate::recall::record::{MOST_TAGS, is_category};
 use crate::store::Settings;
 
-/// The most tags, and characters of one; characters of a key.
-const MOST_TAGS: usize = 32;
+/// The most characters of a tag, and of a key.
 const LONGEST_TAG: usize = 64;
 const LONGEST_KEY: usize = 128;
 /// As many characters of a wrong value are quoted.
@@ -63,15 +63,20 @@ fn tags(given: &[String]) -> Result<Vec<String>> {
         if trimmed.chars().count() > LONGEST_TAG {
             return Err(wrong("tags", tag, &format!("must each be at most {LONGEST_TAG} characters")));
         }
-        if !tags.iter().any(|known| crate::entry::folded(known) == crate::entry::folded(trimmed)) {
-            tags.push(trimmed.to_owned());
-        }
-        if given.len() > MOST_TAGS && tags.len() > MOST_TAGS {
+        add_tag(&mut tags, trimmed);
+        if tags.len() > MOST_TAGS {
             let value = format!("{} tags", given.len());
             return Err(Error::Field { field: "tags", value, rule: format!("must be at most {MOST_TAGS}") });
         }
     }
     Ok(tags)
+}
+
+/// Adds a tag that is not among them, however it is written.
+pub(super) fn add_tag(tags: &mut Vec<String>, tag: &str) {
+    if !tags.iter().any(|known| folded(known) == folded(tag)) {
+        tags.push(tag.to_owned());
+    }
 }
 
 fn key(given: &str) -> Result<String> {

@@ -8,7 +8,7 @@ use crate::entry::{self, Fields, Front};
 use crate::error::{Error, Result};
 use crate::id::MemoryId;
 use crate::journal::History;
-use crate::path::{MemoryPath, is_passed_over};
+use crate::path::MemoryPath;
 use crate::store::Store;
 
 /// Reads the front matter of every Markdown file that the history knows.
@@ -16,8 +16,7 @@ pub(super) fn look(store: &Store, history: History<'_>, findings: &mut Findings)
     let mut paths = Vec::new();
     history.each_live("", &mut |head| {
         let path = MemoryPath::from_normal(head.path);
-        let is_seen = !path.segments().any(|name| is_passed_over(name.as_bytes()));
-        if is_seen && path.split_last().is_some_and(|(_, name)| entry::is_markdown(name)) {
+        if !path.is_passed_over() && path.split_last().is_some_and(|(_, name)| entry::is_markdown(name)) {
             paths.push((head.memory, path));
         }
         Ok(())

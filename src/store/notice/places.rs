@@ -6,7 +6,7 @@ use super::{Core, Noticed, Stamps, Survey, changed, compare, end, look, of_histo
 use crate::disk::{Base, Look, News, Watch};
 use crate::error::Result;
 use crate::journal::History;
-use crate::path::{MemoryPath, is_passed_over};
+use crate::path::MemoryPath;
 
 impl Noticed {
     /// Where something happened since the last look.
@@ -91,7 +91,7 @@ fn files(
             // It is gone, or is looked at once more by who can tell what that means.
             Ok(Err(_)) | Err(_) => {}
         }
-        if is_known || !path.segments().any(|name| is_passed_over(name.as_bytes())) {
+        if is_known || !path.is_passed_over() {
             files.push(path);
         }
     }

@@ -98,7 +98,7 @@ impl Wish {
 impl State {
     /// What a version makes of its memory; `None`: it ends it.
     pub(super) fn of(version: &Version) -> Option<Self> {
-        let path = version.path.clone().filter(|_| version.operation != Operation::Deleted)?;
+        let path = version.place()?.clone();
         Some(Self {
             path,
             id: version.id,

@@ -82,7 +82,7 @@ pub(in crate::store) fn look_around(
     }
     let (seen, found) = (HashSet::new(), Survey::default());
     let mut surveyor = Surveyor { core, history, seen, found, progress, same: &mut |_, _| () };
-    if !scope.segments().any(|name| is_passed_over(name.as_bytes())) {
+    if !scope.is_passed_over() {
         surveyor.walk(scope)?;
     }
     surveyor.look_for_the_rest(scope)?;

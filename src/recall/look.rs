@@ -1,0 +1,43 @@
+//! When the files are looked at for what others did.
+
+use std::time::{Duration, Instant};
+
+use super::{Error, Recall, Result, lock};
+
+/// So soon after a look at the files an entry is stored without another one.
+const OFTEN_ENOUGH: Duration = Duration::from_secs(1);
+
+/// How often, and when last, the files were looked at for what others did.
+#[derive(Debug, Default)]
+pub(super) struct Looks {
+    count: u64,
+    last: Option<Instant>,
+}
+
+impl Recall {
+    /// Before an entry is stored the files are looked at where that costs little: the first time, and now and then while they
+    /// are watched.
+    pub(super) fn look_before_storing(&self) -> Result<()> {
+        let last = lock(&self.looks).last;
+        let is_due = last.is_none_or(|last| self.is_watching && last.elapsed() >= OFTEN_ENOUGH);
+        if is_due { self.look_around() } else { Ok(()) }
+    }
+
+    /// Takes in what others did to the files; where that cannot be written down, what is known is used.
+    pub(super) fn look_around(&self) -> Result<()> {
+        let count = {
+            let mut looks = lock(&self.looks);
+            looks.last = Some(Instant::now());
+            looks.count += 1;
+            looks.count
+        };
+        if count == 2 && self.is_watching {
+            // Where it cannot be watched, it is looked at each time.
+            let _ = self.store.watch();
+        }
+        match self.store.notice() {
+            Ok(_) | Err(Error::Write { .. } | Error::Busy { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}

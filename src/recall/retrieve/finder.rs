@@ -1,0 +1,182 @@
+//! One question being answered: candidates, their order, and the files that they are in.
+
+use std::cell::OnceCell;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use chrono::DateTime;
+
+use super::{Ask, Memory, Retrieved, Terms, past};
+use crate::error::Result;
+use crate::id::MemoryId;
+use crate::index::{Filter, Query};
+use crate::path::MemoryPath;
+use crate::recall::Recall;
+use crate::recall::catalog::Catalog;
+use crate::recall::passages::Span;
+use crate::recall::rank::{self, Scored};
+use crate::recall::record::{Record, Times};
+use crate::store::History;
+use crate::version::Version;
+
+/// As many candidates of each kind are looked at, or so many times what is asked for.
+const CANDIDATES: usize = 100;
+const CANDIDATES_PER_ANSWER: usize = 4;
+const MOST_CANDIDATES: usize = 20_000;
+/// Of a longer question the rarest words count.
+const WORDS: usize = 64;
+
+/// One question being answered.
+pub(super) struct Finder<'a> {
+    pub(super) recall: &'a Recall,
+    pub(super) catalog: &'a mut Catalog,
+    pub(super) history: History,
+    pub(super) filter: Filter,
+    /// Versions and contents by the rows of their memories, where the past is asked about.
+    pub(super) past: Option<past::Contents>,
+    pub(super) read: HashMap<i64, Option<Rc<Text>>>,
+}
+
+/// A file that holds an answer.
+pub(super) struct Text {
+    id: MemoryId,
+    path: MemoryPath,
+    whole: String,
+    record: Record,
+    /// Its passages, once one is asked for.
+    passages: OnceCell<Vec<Span>>,
+}
+
+impl Text {
+    /// Reads the content of a version; `None` where that is no text, or the version ends its memory.
+    pub(super) fn of(version: &Version, bytes: &[u8], categories: &[String]) -> Option<Self> {
+        let (path, text) = (version.place()?, std::str::from_utf8(bytes).ok()?);
+        let record = Record::read(text, path, Times::of(version), categories);
+        let (path, whole) = (path.clone(), text.to_owned());
+        Some(Self { id: version.memory_id, path, whole, record, passages: OnceCell::new() })
+    }
+
+    /// All of it as an answer.
+    pub(super) fn memory(&self) -> Memory {
+        self.answer(self.record.content(&self.whole), self.record.lines(&self.whole))
+    }
+
+    /// One of its passages as an answer.
+    fn passage(&self, ordinal: u32) -> Option<Memory> {
+        let passages = self.passages.get_or_init(|| self.record.passages(&self.whole));
+        let span = passages.get(ordinal as usize)?;
+        Some(self.answer(&self.whole[span.start..span.end], (span.first, span.last)))
+    }
+
+    fn answer(&self, content: &str, lines: (usize, usize)) -> Memory {
+        let record = self.record.clone();
+        Memory {
+            id: self.id,
+            content: content.to_owned(),
+            category: record.category,
+            tags: record.tags,
+            importance: record.importance,
+            score: 0.0,
+            created_at: record.created,
+            updated_at: record.updated,
+            expires_at: record.expires,
+            key: record.key,
+            pinned: record.pinned,
+            path: self.path.clone(),
+            lines,
+            terms: Terms::default(),
+        }
+    }
+}
+
+impl Finder<'_> {
+    /// The candidates, best first. Of an entry only one passage counts, so that more are asked for while few entries have most
+    /// of them.
+    pub(super) fn ranked(&mut self, ask: &Ask) -> Result<Vec<Scored>> {
+        let mut candidates = CANDIDATES.max(ask.limit.saturating_mul(CANDIDATES_PER_ANSWER));
+        loop {
+            let scored = self.candidates(ask, candidates)?;
+            let mut answers = HashSet::new();
+            answers.extend(
+                scored.iter().map(|one| (one.hit.memory, if one.hit.is_entry { 0 } else { one.hit.ordinal })),
+            );
+            if answers.len() >= ask.limit || scored.len() < candidates || candidates >= MOST_CANDIDATES {
+                return Ok(scored);
+            }
+            candidates *= 4;
+        }
+    }
+
+    fn candidates(&mut self, ask: &Ask, candidates: usize) -> Result<Vec<Scored>> {
+        let query = Query {
+            text: &ask.query,
+            filter: &self.filter,
+            candidates,
+            words: WORDS,
+            lexical: ask.lexical,
+            semantic: ask.semantic,
+        };
+        let hits = self.catalog.search(&self.recall.store, &self.history, &query)?;
+        let words = match (ask.lexical, ask.semantic) {
+            (true, false) => 1.0,
+            (false, true) => 0.0,
+            _ => rank::WORDS,
+        };
+        Ok(rank::rank(hits, words, self.filter.now, self.recall.half_life_days()))
+    }
+
+    /// The passages of the best, an entry only once.
+    pub(super) fn answers(
+        &mut self,
+        scored: impl Iterator<Item = Scored>,
+        limit: usize,
+    ) -> Result<Retrieved> {
+        let mut memories: Vec<Memory> = Vec::new();
+        let (mut entries, mut rows) = (HashSet::new(), Vec::new());
+        for one in scored {
+            if memories.len() >= limit {
+                break;
+            }
+            if one.hit.is_entry && !entries.insert(one.hit.memory) {
+                continue;
+            }
+            let Some(text) = self.text(one.hit.memory)? else { continue };
+            let Some(mut memory) = text.passage(one.hit.ordinal) else { continue };
+            memory.score = one.score;
+            memory.terms = Terms {
+                lexical: one.lexical,
+                semantic: one.semantic,
+                relevance: one.relevance,
+                neighbours: one.neighbours,
+                importance: one.importance,
+            };
+            memories.push(memory);
+            rows.push(one.hit.memory);
+        }
+        self.recall.note_accessed(&rows, self.filter.now);
+        Ok(Retrieved { memories })
+    }
+
+    /// The file of a memory, read once; `None` where it is gone, or has expired by now.
+    pub(super) fn text(&mut self, row: i64) -> Result<Option<Rc<Text>>> {
+        if let Some(text) = self.read.get(&row) {
+            return Ok(text.clone());
+        }
+        let text = self.open(row)?.map(Rc::new);
+        self.read.insert(row, text.clone());
+        Ok(text)
+    }
+
+    fn open(&self, row: i64) -> Result<Option<Text>> {
+        let categories = &self.recall.store.settings().entries.categories;
+        let text = match &self.past {
+            Some(past) => past.get(&row).and_then(|(version, bytes)| Text::of(version, bytes, categories)),
+            None => match self.history.of_row(row)? {
+                Some(version) => self.recall.text(&version)?,
+                None => None,
+            },
+        };
+        let now = DateTime::from_timestamp(self.filter.now, 0).unwrap_or_default();
+        Ok(text.filter(|text| !text.record.is_expired(now)))
+    }
+}
