@@ -29,6 +29,8 @@ mod import;
 mod init;
 mod lines;
 mod log;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod out;
 mod outlet;
 mod paths;
@@ -147,6 +149,10 @@ enum Command {
         #[arg(value_name = "JSON", value_parser = clap::builder::NonEmptyStringValueParser::new())]
         json: Option<String>,
     },
+    /// Serve the memory to a host of the Model Context Protocol, over standard input and output
+    #[cfg(feature = "mcp")]
+    #[command(long_about = MCP_ABOUT, after_help = MCP_EXAMPLES)]
+    Mcp(mcp::Args),
     /// Print the tool definitions to put into a request to a model
     Tools {
         /// Whose format the definitions are in
@@ -460,6 +466,21 @@ Examples:
   memdir eval questions.jsonl
   memdir eval questions.jsonl --kinds --model ~/models/potion-base-8M";
 
+#[cfg(feature = "mcp")]
+const MCP_ABOUT: &str = "\
+Serve the memory to a host of the Model Context Protocol, over standard input and output.
+
+The host starts it, one process for each of its sessions; as many as you like may use one store at once. Without --dir, --home \
+or $MEMDIR_DIR the store is $XDG_DATA_HOME/memdir, else ~/.local/share/memdir, as hosts choose the working directory. A store \
+that is missing is made.";
+
+#[cfg(feature = "mcp")]
+const MCP_EXAMPLES: &str = "\
+Examples:
+  memdir mcp
+  memdir mcp --dir ~/agents/planner/memory
+  claude mcp add --scope user memdir -- memdir mcp";
+
 const CALL_ABOUT: &str = "\
 Answer calls of the memory tools, as a model makes them.
 
@@ -533,12 +554,10 @@ fn run(command: Command) -> Result<ExitCode, Fault> {
             #[cfg(not(feature = "search"))]
             let agent: Option<String> = None;
             let base = place.base(variable("MEMDIR_DIR")?)?;
-            let actor = match actor {
-                Some(name) => Some(name),
-                None => variable("MEMDIR_ACTOR")?,
-            };
-            call::run(&base, actor.map(Actor::Agent), agent.as_deref(), json.as_deref())
+            call::run(&base, agent_named(actor)?, agent.as_deref(), json.as_deref())
         }
+        #[cfg(feature = "mcp")]
+        Command::Mcp(args) => mcp::run(args),
         Command::Tools { system: true, .. } => print(format!("{}\n", tool::system_paragraph()).as_bytes()),
         #[cfg(feature = "search")]
         Command::Tools { dialect, one_file, place, .. } => {
@@ -587,6 +606,15 @@ fn manual() -> std::io::Result<Vec<u8>> {
 
 fn print(bytes: &[u8]) -> Result<ExitCode, Fault> {
     pipe::say(bytes).map(|_| ExitCode::SUCCESS)
+}
+
+/// The agent whose calls are answered: as an option names it, else the environment.
+fn agent_named(option: Option<String>) -> Result<Option<Actor>, Fault> {
+    let name = match option {
+        Some(name) => Some(name),
+        None => variable("MEMDIR_ACTOR")?,
+    };
+    Ok(name.map(Actor::Agent))
 }
 
 /// A variable of the environment; one that is empty counts as missing.

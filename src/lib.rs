@@ -72,6 +72,8 @@ mod id;
 #[cfg(feature = "search")]
 mod index;
 mod journal;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod path;
 #[cfg(feature = "search")]
 mod recall;

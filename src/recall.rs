@@ -60,6 +60,11 @@ impl Recall {
         Self { is_watching: true, ..self }
     }
 
+    /// The same through another handle of the same store.
+    pub(crate) fn with_store(&self, store: Store) -> Self {
+        Self { store, ..self.clone() }
+    }
+
     /// When memories were last retrieved, as far as that is written down.
     fn accessed(&self) -> Accessed {
         Accessed::within(&self.store.index_dir())

@@ -5,7 +5,7 @@
 
 #[cfg(feature = "search")]
 use crate::recall::Recall;
-use crate::store::Store;
+use crate::store::{Actor, Store};
 
 mod definitions;
 #[cfg(feature = "search")]
@@ -97,6 +97,25 @@ impl Dispatcher {
     #[must_use]
     pub fn watching(self) -> Self {
         Self { recall: self.recall.watching(), ..self }
+    }
+
+    /// What answers the calls about entries.
+    #[cfg(feature = "search")]
+    pub(crate) fn recall(&self) -> &Recall {
+        &self.recall
+    }
+
+    /// The same for somebody else's calls: what they change is theirs in the history.
+    #[must_use]
+    pub fn with_actor(&self, actor: Actor) -> Self {
+        let store = self.store.with_actor(actor);
+        Self {
+            #[cfg(feature = "search")]
+            recall: self.recall.with_store(store.clone()),
+            #[cfg(feature = "search")]
+            agent: self.agent.clone(),
+            store,
+        }
     }
 
     /// The same, with the one-file tool's file at `/memories/{name}.txt`; without this it is `agent.txt`.

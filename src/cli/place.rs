@@ -98,6 +98,16 @@ impl Place {
         fit(self.named(variable).unwrap_or_else(|| DEFAULT.into()))
     }
 
+    /// As [`Place::base`] for what a host starts, in a working directory of its choice: where nothing names the store it is in
+    /// the directory for the user's data.
+    #[cfg(feature = "mcp")]
+    pub(super) fn base_for_hosts(&self, variable: Option<String>) -> Result<Utf8PathBuf, Fault> {
+        match self.named(variable) {
+            Some(base) => fit(base),
+            None => fit(user_data()?.join("memdir")),
+        }
+    }
+
     /// The settings of the store that is named, `MEMDIR_DIR` being `variable`; the defaults where none is, or where that
     /// variable names none that is there.
     #[cfg(feature = "search")]
@@ -135,6 +145,22 @@ impl Place {
             _ => String::new(),
         }
     }
+}
+
+/// The directory for the user's data, as the XDG base directory specification has it: relative paths do not count.
+#[cfg(feature = "mcp")]
+fn user_data() -> Result<Utf8PathBuf, Fault> {
+    let absolute = |name| {
+        let path = variable(name)?.map(Utf8PathBuf::from);
+        Ok::<_, Fault>(path.filter(|path| path.is_absolute()))
+    };
+    if let Some(data) = absolute("XDG_DATA_HOME")? {
+        return Ok(data);
+    }
+    let home = absolute("HOME")?.map(|home| home.join(".local/share"));
+    home.ok_or_else(|| {
+        Fault::usage("no store is named, and there is no home directory: name one with --dir BASE")
+    })
 }
 
 impl Opened {

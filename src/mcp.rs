@@ -1,0 +1,149 @@
+//! The memory as a server of the Model Context Protocol: for the agents that people already use.
+//!
+//! One server is one store; no request can name another. What is asked of it runs in the order in which it came, on one
+//! thread ([`worker`]), so that calls that come together share a sync and are answered as if one after the other.
+
+use std::borrow::Cow;
+use std::io;
+use std::sync::Arc;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, GetPromptRequestParams, GetPromptResponse, Implementation,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
+    ServerCapabilities, ServerConfig,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
+
+use crate::recall::Recall;
+use crate::store::{Actor, Store};
+use crate::tool::Dispatcher;
+
+mod prompts;
+mod resources;
+mod tools;
+mod worker;
+
+use worker::Worker;
+
+/// The revisions of the protocol that are spoken.
+const VERSIONS: &[ProtocolVersion] = ProtocolVersion::KNOWN_VERSIONS;
+/// What a host may tell its model of this server.
+const INSTRUCTIONS: &str = include_str!("mcp/instructions.txt");
+
+/// A server over one store.
+pub(crate) struct Server {
+    store: Store,
+    recall: Recall,
+    worker: Worker,
+    tools: Arc<tools::Tools>,
+}
+
+impl Server {
+    /// Makes a server. Changes are the client's, by the name that it gives itself, unless `actor` says whose they are.
+    pub(crate) fn new(store: Store, actor: Option<Actor>) -> io::Result<Self> {
+        let dispatcher = Dispatcher::new(store.clone()).watching();
+        let recall = dispatcher.recall().clone();
+        let tools = Arc::new(tools::Tools::new(store.settings()));
+        Ok(Self { worker: Worker::start(dispatcher, store.clone(), actor)?, store, recall, tools })
+    }
+
+    /// Answers on standard input and output until the client is gone.
+    pub(crate) fn serve_stdio(self) -> io::Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(async {
+            let service = self.serve(rmcp::transport::stdio_pipes()).await.map_err(io::Error::other)?;
+            service.waiting().await.map_err(io::Error::other)?;
+            Ok(())
+        })
+    }
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities =
+            ServerCapabilities::builder().enable_tools().enable_resources().enable_prompts().build();
+        let mut server = Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
+        server.title = Some("memdir".to_owned());
+        ServerConfig::new(capabilities).with_server_info(server).with_instructions(INSTRUCTIONS.trim_end())
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Cow::Borrowed(VERSIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(self.tools.for_client(context.client_info().as_ref())))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let client = context.client_info();
+        let call = self.tools.call(request)?;
+        let name = client.as_ref().map(|client| client.name.clone());
+        let answer = self.worker.call(call, name, context.ct.cancelled()).await;
+        let answer = answer.ok_or_else(|| ErrorData::internal_error("The call was not run", None))?;
+        Ok(self.tools.result(answer, client.as_ref()).into())
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let store = self.store.clone();
+        let cursor = request.and_then(|request| request.cursor);
+        apart(move || resources::list(&store, cursor.as_deref())).await
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(ListResourceTemplatesResult::with_all_items(resources::templates()))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let store = self.store.clone();
+        apart(move || resources::read(&store, &request.uri)).await.map(Into::into)
+    }
+
+    async fn list_prompts(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Ok(ListPromptsResult::with_all_items(prompts::all()))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let recall = self.recall.clone();
+        apart(move || prompts::get(&recall, &request)).await.map(Into::into)
+    }
+}
+
+/// Does what may wait for the disk on another thread.
+async fn apart<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ErrorData> + Send + 'static,
+) -> Result<T, ErrorData> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .unwrap_or_else(|_| Err(ErrorData::internal_error("The request could not be finished", None)))
+}
