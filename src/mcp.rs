@@ -25,6 +25,7 @@ mod resources;
 mod tools;
 mod worker;
 
+pub(crate) use prompts::known;
 use worker::Worker;
 
 /// The revisions of the protocol that are spoken.

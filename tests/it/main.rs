@@ -10,6 +10,8 @@ mod edit;
 mod entries;
 mod floors;
 mod front_matter;
+#[cfg(all(feature = "cli", feature = "mcp"))]
+mod hook;
 #[cfg(feature = "cli")]
 mod hostile;
 mod import;
