@@ -14,6 +14,8 @@ mod front_matter;
 mod hook;
 #[cfg(feature = "cli")]
 mod hostile;
+#[cfg(all(feature = "cli", feature = "mcp"))]
+mod hosts;
 mod import;
 #[cfg(feature = "cli")]
 mod kill;
