@@ -26,7 +26,7 @@ use manifest::Manifest;
 pub(crate) use manifest::Mark;
 pub(crate) use model::Model;
 pub(crate) use tail::Tail;
-use view::View;
+use view::{Vectored, View};
 
 /// What is known of a memory beside its text.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -188,6 +188,7 @@ const FEW_DEAD: usize = 10_000;
 pub(crate) struct Index {
     dir: PathBuf,
     model: Arc<Model>,
+    vectored: Vectored,
     view: Option<View>,
 }
 
@@ -195,14 +196,23 @@ impl Index {
     /// Opens the index in a directory. What is not an index of this format and model counts as empty (mark 0), and is replaced
     /// by the next [`Index::update`].
     pub(crate) fn open(dir: &Path, model: Arc<Model>) -> Result<Self, IndexError> {
-        let mut index = Self { dir: dir.to_path_buf(), model, view: None };
+        Self::open_as(dir, model, Vectored::ByModel)
+    }
+
+    /// The same, but in an index that another model made words are found, until it is made anew.
+    pub(crate) fn open_for_words(dir: &Path, model: Arc<Model>) -> Result<Self, IndexError> {
+        Self::open_as(dir, model, Vectored::ByAny)
+    }
+
+    fn open_as(dir: &Path, model: Arc<Model>, vectored: Vectored) -> Result<Self, IndexError> {
+        let mut index = Self { dir: dir.to_path_buf(), model, vectored, view: None };
         index.refresh()?;
         Ok(index)
     }
 
     /// One that has no directory and nothing in it, for a [`Tail`] to be searched by itself.
     pub(crate) fn in_memory(model: Arc<Model>) -> Self {
-        Self { dir: PathBuf::new(), model, view: None }
+        Self { dir: PathBuf::new(), model, vectored: Vectored::ByModel, view: None }
     }
 
     /// The newest version of the journal that is in it; 0 for an empty one.
@@ -214,6 +224,11 @@ impl Index {
     /// How far it goes, and in which journal.
     pub(crate) fn seal(&self) -> Mark {
         self.view.as_ref().map_or_else(Mark::default, |view| view.manifest.mark)
+    }
+
+    /// Whether it has the vectors of its model.
+    pub(crate) fn has_meaning(&self) -> bool {
+        self.view.as_ref().is_none_or(|view| view.vectors.is_some())
     }
 
     /// How many passages count, whatever the tail says of them.
@@ -243,7 +258,7 @@ impl Index {
             if self.view.is_some() || place::current(&self.dir).is_none() {
                 break;
             }
-            self.view = caught(|| View::open(&self.dir, &self.model)).ok();
+            self.view = caught(|| View::open(&self.dir, &self.model, self.vectored)).ok();
         }
         Ok(())
     }
@@ -258,12 +273,17 @@ impl Index {
     ) -> Result<Written, IndexError> {
         let Some(_lock) = place::lock(&self.dir)? else { return Ok(Written::Busy) };
         self.refresh()?;
-        if self.seal() != base.into() {
+        if self.seal() != base.into() || !self.has_meaning() {
             return Ok(Written::Lost);
         }
         write::write(&self.dir, &self.model, self.view.as_ref(), mark.into(), docs)?;
         self.refresh()?;
         Ok(Written::Done)
+    }
+
+    /// Whether somebody writes to it now.
+    pub(crate) fn is_busy(&self) -> bool {
+        plain::is_directory(&self.dir) && place::lock(&self.dir).is_ok_and(|lock| lock.is_none())
     }
 
     /// Whether so much in it is dead that it is worth while to make it anew.

@@ -10,6 +10,7 @@ use crate::store::Store;
 use chrono::{DateTime, Utc};
 
 mod alike;
+mod build;
 mod catalog;
 pub mod eval;
 mod keep;
@@ -23,6 +24,7 @@ mod retrieve;
 #[cfg(test)]
 mod tests;
 
+use build::Builder;
 use catalog::Catalog;
 pub(crate) use keep::categories;
 pub use keep::{NewEntry, Similar, Stored};
@@ -36,6 +38,7 @@ pub use retrieve::{Ask, Memory, Retrieved, Terms};
 pub struct Recall {
     store: Store,
     catalog: Arc<Mutex<Catalog>>,
+    builder: Arc<Mutex<Builder>>,
     looks: Arc<Mutex<Looks>>,
     is_watching: bool,
 }
@@ -50,11 +53,18 @@ impl Recall {
     /// Makes what retrieves from a store. Nothing is read until something is asked.
     #[must_use]
     pub fn new(store: Store) -> Self {
-        Self { store, catalog: Arc::default(), looks: Arc::default(), is_watching: false }
+        Self {
+            store,
+            catalog: Arc::default(),
+            builder: Arc::default(),
+            looks: Arc::default(),
+            is_watching: false,
+        }
     }
 
     /// The same for a process that lives long: from the second question on it watches the files (see [`Store::watch`]) in place
-    /// of looking at all of them each time.
+    /// of looking at all of them each time, and a thread builds an index that is missing, or that another model made: questions
+    /// are answered meanwhile from what there is (see [`Retrieved::is_partial`]).
     #[must_use]
     pub fn watching(self) -> Self {
         Self { is_watching: true, ..self }

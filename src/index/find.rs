@@ -104,8 +104,8 @@ fn meaning(
     admitted: Option<&Bitmap>,
     limit: usize,
 ) -> Result<Vec<(u32, f32)>, IndexError> {
-    let found = match view {
-        Some(view) => view.vectors.search(vector, limit, admitted)?,
+    let found = match view.and_then(|view| view.vectors.as_ref()) {
+        Some(vectors) => vectors.search(vector, limit, admitted)?,
         None => Vec::new(),
     };
     Ok(best_of(found, late.passages().map(|(place, passage)| (place, passage.cosine(vector))), limit))
@@ -132,9 +132,9 @@ fn join(
         match scores.entry(place) {
             Entry::Occupied(mut both) => both.get_mut().0 = score,
             Entry::Vacant(one) => {
-                let cosine = match (vector, late.get(place), view) {
+                let cosine = match (vector, late.get(place), view.and_then(|view| view.vectors.as_ref())) {
                     (Some(vector), Some((known, ordinal)), _) => known.passages[ordinal].cosine(vector),
-                    (Some(vector), None, Some(view)) => view.vectors.score(vector, place)?,
+                    (Some(vector), None, Some(vectors)) => vectors.score(vector, place)?,
                     (None, ..) | (Some(_), None, None) => 0.0,
                 };
                 one.insert((score, cosine));

@@ -567,6 +567,24 @@ fn damage_is_noticed_when_others_wrote() {
 }
 
 /// What an update that was killed leaves: longer files, files that nobody names, a generation that does not count.
+/// A file that is mapped and cut short ends the process that looks at it.
+#[test]
+fn files_that_are_cut_short_while_they_are_open_do_no_harm() {
+    let place = Place::new();
+    let mut index = place.open();
+    put(&mut index, 5, (0..3000).map(|id| doc(id, &format!("common number{id}"))));
+    let index = place.open();
+    for file in files(&place.path()) {
+        fs::OpenOptions::new().write(true).open(file).unwrap().set_len(0).unwrap();
+    }
+    assert_eq!(find(&index, "number2345"), [2345]);
+    assert_eq!(find(&index, "common").len(), 10);
+    let filter = Filter::default();
+    let query =
+        Query { text: "number", filter: &filter, candidates: 10, words: 64, lexical: false, semantic: true };
+    index.search(&Tail::default(), &query).unwrap_err();
+}
+
 #[test]
 fn leftovers_of_a_killed_writer_do_no_harm() {
     let place = Place::new();

@@ -1,22 +1,26 @@
 //! Vectors: sign codes that are scanned, and int8 rows that rescore the best.
 //!
 //! `codes` has a bit for each dimension of each row, and is held in memory: 32 MB for a million rows of 256 dimensions. A
-//! search counts the bits in which each differs from the query's, weighs the bits of the nearest (8,000 for the best hundred)
-//! by the query's numbers, and scores the best of those (a thousand) by their rows in `vectors`.
+//! search counts the bits in which each differs from the query's, weighs the bits of the nearest (16,000 for the best hundred)
+//! by the query's numbers, and scores the best of those (two thousand, or one) by their rows in `vectors`.
 //! No graph is built, so that nothing is approximate but that choice, a row costs nothing to add, and any filter is a set of
 //! rows. Both files only grow; how much of them counts, and what the codes' checksum is, says the manifest.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::ops::RangeInclusive;
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crc32fast::Hasher;
 use serde::{Deserialize, Serialize};
 
 use super::{IndexError, place};
 pub(crate) use bitmap::Bitmap;
-use rows::Question;
+use codes::Probe;
+use rows::{Question, Records};
 pub(crate) use write::VectorWriter;
 
 mod bitmap;
@@ -28,10 +32,14 @@ const CODES: &str = "codes";
 const VECTORS: &str = "vectors";
 
 /// So many rows for each that is wanted are looked at again, the nearest by their codes; in all, at least and at most.
-const LOOKED_AT: (usize, RangeInclusive<usize>) = (80, 2000..=8000);
+const LOOKED_AT: (usize, RangeInclusive<usize>) = (160, 4000..=16_000);
 
-/// So many of those are scored.
-const SCORED: (usize, RangeInclusive<usize>) = (10, 200..=1000);
+/// So many of those are scored, where rows are held, and where each is read from the file.
+const SCORED: (usize, RangeInclusive<usize>) = (20, 400..=2000);
+const SCORED_IN_FILE: (usize, RangeInclusive<usize>) = (10, 200..=1000);
+
+/// So many bytes of `vectors` are held in memory by who asks again: to read two thousand rows takes longer than all the rest.
+const HELD: usize = 64 << 20;
 
 /// So many rows for `k` that are wanted: never fewer than four for each.
 fn enough((each, all): (usize, RangeInclusive<usize>), k: usize) -> usize {
@@ -53,6 +61,10 @@ pub(crate) struct Vectors {
     crc: Hasher,
     rows: usize,
     bytes: File,
+    /// Whether something was searched for before.
+    was_asked: AtomicBool,
+    /// All of `vectors` that counts, where it is little and asked for often.
+    held: OnceLock<Vec<u8>>,
 }
 
 impl Vectors {
@@ -64,7 +76,15 @@ impl Vectors {
     /// A file that is missing or too short, and codes that are damaged. A damaged row of `vectors` is found when it is read.
     pub(crate) fn open(dir: &Path, dimensions: usize, rows: usize, seal: &Seal) -> Result<Self, IndexError> {
         let vectors = place::read_from(&dir.join(VECTORS), 0)?.into_inner();
-        let mut opened = Self { dimensions, codes: Vec::new(), crc: Hasher::new(), rows: 0, bytes: vectors };
+        let mut opened = Self {
+            dimensions,
+            codes: Vec::new(),
+            crc: Hasher::new(),
+            rows: 0,
+            bytes: vectors,
+            was_asked: AtomicBool::new(false),
+            held: OnceLock::new(),
+        };
         opened.grow(dir, rows, seal)?;
         Ok(opened)
     }
@@ -83,7 +103,35 @@ impl Vectors {
             return Err(IndexError::new("its codes are damaged"));
         }
         self.rows = rows;
+        if let Some(mut held) = self.held.take()
+            && self.read_on(&mut held)?
+        {
+            self.held = OnceLock::from(held);
+        }
         Ok(())
+    }
+
+    /// Whether the rows are few enough to be held, from the second question on.
+    fn is_held(&self) -> bool {
+        self.rows * rows::size(self.dimensions) <= HELD
+    }
+
+    /// Reads rows of the file on to the last, where they are to be held; false where not.
+    fn read_on(&self, held: &mut Vec<u8>) -> Result<bool, IndexError> {
+        let size = rows::size(self.dimensions);
+        let (start, end) = (held.len(), self.rows * size);
+        if !self.is_held() {
+            return Ok(false);
+        }
+        held.resize(end, 0);
+        self.bytes.read_exact_at(&mut held[start..], start as u64)?;
+        let first = u32::try_from(start / size).map_err(|_| IndexError::new("it is too large"))?;
+        rows::check(&held[start..], size, first)?;
+        Ok(true)
+    }
+
+    fn records(&self) -> Records<'_> {
+        self.held.get().map_or(Records::In(&self.bytes), |held| Records::Held(held))
     }
 
     /// The `k` rows of those admitted that are nearest to a query, with their cosines, best first; of equals the first row
@@ -95,13 +143,18 @@ impl Vectors {
         admitted: Option<&Bitmap>,
     ) -> Result<Vec<(u32, f32)>, IndexError> {
         let Some(question) = self.question(query) else { return Ok(Vec::new()) };
-        let mut code = Vec::new();
-        let turned = codes::turned(query);
-        codes::encode(&turned, &mut code);
-        let rows = codes::nearest(&self.codes, &code, admitted, enough(LOOKED_AT, k));
-        let rows = codes::likeliest(&self.codes, &turned, rows, enough(SCORED, k));
+        if self.was_asked.swap(true, Ordering::Relaxed) && self.held.get().is_none() {
+            let mut held = Vec::new();
+            if self.read_on(&mut held)? {
+                let _ = self.held.set(held);
+            }
+        }
+        let probe = Probe::of(&codes::turned(query));
+        let found = codes::nearest(&self.codes, &probe, admitted, enough(LOOKED_AT, k));
+        let scored = if self.is_held() { SCORED } else { SCORED_IN_FILE };
+        let rows = codes::likeliest(found, enough(scored, k));
         let mut scored = Vec::with_capacity(rows.len());
-        rows::score(&self.bytes, &question, &rows, &mut |row, cosine| scored.push((row, cosine)))?;
+        rows::score(self.records(), &question, &rows, &mut |row, cosine| scored.push((row, cosine)))?;
         scored.sort_unstable_by(|(row, cosine), (other, than)| than.total_cmp(cosine).then(row.cmp(other)));
         scored.truncate(k);
         Ok(scored)
@@ -113,7 +166,7 @@ impl Vectors {
             return Ok(0.0);
         };
         let mut found = 0.0;
-        rows::score(&self.bytes, &question, &[row], &mut |_, cosine| found = cosine)?;
+        rows::score(self.records(), &question, &[row], &mut |_, cosine| found = cosine)?;
         Ok(found)
     }
 

@@ -23,23 +23,33 @@ pub(super) struct View {
     pub(super) rows_crc: Hasher,
     /// Rows that do not count any more.
     pub(super) dead: Bitmap,
-    pub(super) vectors: Vectors,
+    /// None of another model: only words are found.
+    pub(super) vectors: Option<Vectors>,
+}
+
+/// Whose vectors an index may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Vectored {
+    ByModel,
+    ByAny,
 }
 
 impl View {
     /// Opens the generation that counts, as it was committed last.
-    pub(super) fn open(dir: &Path, model: &Model) -> Result<Self, IndexError> {
+    pub(super) fn open(dir: &Path, model: &Model, vectored: Vectored) -> Result<Self, IndexError> {
         let generation = place::current(dir).ok_or_else(|| IndexError::new("there is none"))?;
         let dir = dir.join(&generation);
         let (lexical, manifest) = Lexical::open(&place::texts(&dir)?)?;
-        if manifest.model != model.id() {
+        let is_by_model = manifest.model == model.id();
+        if !is_by_model && vectored == Vectored::ByModel {
             return Err(IndexError::new("its vectors are of another model"));
         }
         let mut rows = Rows::default();
         let mut rows_crc = Hasher::new();
         let dead = read_rows(&dir, &manifest, &mut rows, &mut rows_crc)?;
         let seal = manifest.vectors.as_ref().ok_or_else(|| IndexError::new("it has no vectors"))?;
-        let vectors = Vectors::open(&dir, model.dimensions(), manifest.rows, seal)?;
+        let open = || Vectors::open(&dir, model.dimensions(), manifest.rows, seal);
+        let vectors = is_by_model.then(open).transpose()?;
         Ok(Self { generation, dir, manifest, lexical, rows, rows_crc, dead, vectors })
     }
 
@@ -54,7 +64,9 @@ impl View {
         }
         self.dead = read_rows(&self.dir, &manifest, &mut self.rows, &mut self.rows_crc)?;
         let seal = manifest.vectors.as_ref().ok_or_else(|| IndexError::new("it has no vectors"))?;
-        self.vectors.grow(&self.dir, manifest.rows, seal)?;
+        if let Some(vectors) = &mut self.vectors {
+            vectors.grow(&self.dir, manifest.rows, seal)?;
+        }
         self.manifest = manifest;
         Ok(())
     }

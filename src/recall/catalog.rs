@@ -1,7 +1,8 @@
 //! What is known of a store's memories: the index, and what has changed since it was built.
 //!
 //! Nothing is written to the index when a memory is: who asks reads in the journal what is new. A few changes are kept in
-//! memory (the tail); when they are many, the index is caught up, by one process at a time.
+//! memory (the tail); when they are many, the index is caught up, by one process at a time. Who cannot wait for that is answered
+//! from what there is.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -17,6 +18,21 @@ const LONG: usize = if cfg!(test) { 16 } else { 256 };
 /// So many memories, or bytes of them, go to the index at once.
 const MOST_DOCS: usize = 50_000;
 const MOST_BYTES: usize = 64 << 20;
+/// More versions are not waited for by who wants to know something at once.
+const AT_ONCE: i64 = if cfg!(test) { 32 } else { 10_000 };
+
+/// How much of what has changed is taken in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// All, however long that takes; an index of another model is made anew.
+    Whole,
+    /// All; in an index of another model words are enough.
+    Words,
+    /// As [`Pace::Words`], but much is left to who builds.
+    AtOnce,
+    /// All, into the index on the disk, unless another process does that now.
+    Disk,
+}
 
 /// The index of a store and its tail, as far as this process has looked.
 #[derive(Default)]
@@ -34,6 +50,8 @@ struct Open {
     place: Place,
     /// Whether what is on the disk is to be replaced as a whole.
     is_anew: bool,
+    /// Whether much was left out that is new.
+    lags: bool,
 }
 
 /// Where what has changed goes when it is much.
@@ -49,15 +67,25 @@ enum Place {
 
 impl Catalog {
     /// Brings what is known up to what the journal holds now; returns the history that it is of.
-    pub(super) fn catch_up(&mut self, store: &Store) -> Result<History> {
+    pub(super) fn catch_up(&mut self, store: &Store, pace: Pace) -> Result<History> {
         let history = store.history()?;
         // A redaction that comes meanwhile waits until nothing of what was read before can be written any more.
         history.freeze()?;
         let open = match &mut self.open {
             Some(open) => open,
-            closed => closed.insert(Open::new(store)?),
+            closed => closed.insert(Open::new(store, pace)?),
         };
-        let reader = Reader { store, history: &history };
+        if open.lags {
+            open.renew();
+        }
+        if pace == Pace::Disk && open.index.is_busy() {
+            open.lags = true;
+            return Ok(history);
+        }
+        if pace == Pace::Disk && open.index.wants_rebuild() {
+            open.clear();
+        }
+        let reader = Reader { store, history: &history, pace };
         if reader.read(open)?.is_break() {
             // It is of another history.
             open.clear();
@@ -65,7 +93,7 @@ impl Catalog {
         }
         if open.place == Place::Lost {
             // Its directory is gone, as after a redaction: it is made anew.
-            *open = Open::new(store)?;
+            *open = Open::new(store, pace)?;
             let _ = reader.read(open)?;
             if open.place == Place::Lost {
                 open.place = Place::Memory;
@@ -89,6 +117,7 @@ impl Catalog {
                 mark: Mark::default(),
                 place: Place::Memory,
                 is_anew: false,
+                lags: false,
             }),
         })
     }
@@ -119,8 +148,37 @@ impl Catalog {
             return Ok(answer);
         }
         open.clear();
-        let _ = Reader { store, history }.read(open)?;
+        let _ = Reader { store, history, pace: Pace::Words }.read(open)?;
         ask(open).map_err(|error| Error::read("search the index", std::io::Error::other(error.to_string())))
+    }
+
+    /// Takes what others have built.
+    pub(super) fn renew(&mut self) {
+        if let Some(open) = &mut self.open {
+            open.renew();
+        }
+    }
+
+    /// Whether the index is to be built, however long that takes.
+    pub(super) fn wants_building(&self) -> bool {
+        self.open
+            .as_ref()
+            .is_some_and(|open| open.lags || !open.index.has_meaning() || open.index.wants_rebuild())
+    }
+
+    /// Whether much is not known that is new.
+    pub(super) fn lags(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.lags)
+    }
+
+    /// Whether passages are found by meaning, not by words alone.
+    pub(super) fn has_meaning(&self) -> bool {
+        self.open.as_ref().is_none_or(|open| open.index.has_meaning())
+    }
+
+    /// Whether it could be written to the disk as far as it goes.
+    pub(super) fn is_on_disk(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.place == Place::Disk && !open.lags)
     }
 
     /// The newest version that it knows.
@@ -135,8 +193,13 @@ impl Catalog {
 }
 
 impl Open {
-    fn new(store: &Store) -> Result<Self> {
-        let index = Index::open(&store.index_dir(), model(store)?).map_err(|error| unusable(&error))?;
+    fn new(store: &Store, pace: Pace) -> Result<Self> {
+        let (dir, model) = (store.index_dir(), model(store)?);
+        let index = match pace {
+            Pace::Whole | Pace::Disk => Index::open(&dir, model),
+            Pace::Words | Pace::AtOnce => Index::open_for_words(&dir, model),
+        };
+        let index = index.map_err(|error| unusable(&error))?;
         Ok(Self {
             base: index.seal(),
             mark: index.seal(),
@@ -144,6 +207,7 @@ impl Open {
             tail: Tail::default(),
             place: Place::Disk,
             is_anew: false,
+            lags: false,
         })
     }
 
@@ -155,10 +219,23 @@ impl Open {
         self.is_anew = true;
     }
 
+    /// Whether the index is not the one that all this goes on from.
+    fn is_other(&self) -> bool {
+        self.index.seal() != self.base
+    }
+
     /// Goes on from where the index is now: further, by another process, or back at nothing, when it was removed or damaged.
     fn adopt(&mut self) {
         self.tail = Tail::default();
         (self.base, self.mark) = (self.index.seal(), self.index.seal());
+        self.is_anew = false;
+    }
+
+    /// Goes on from the index that is there now, if it is another one.
+    fn renew(&mut self) {
+        if self.index.refresh().is_ok() && self.is_other() {
+            self.adopt();
+        }
     }
 
     /// Keeps what has changed in memory.
@@ -174,6 +251,7 @@ impl Open {
 struct Reader<'a> {
     store: &'a Store,
     history: &'a History,
+    pace: Pace,
 }
 
 impl Reader<'_> {
@@ -186,7 +264,8 @@ impl Reader<'_> {
                 return Ok(ControlFlow::Break(()));
             }
             let newest = self.history.mark()?;
-            if newest == open.mark.version {
+            open.lags = self.pace == Pace::AtOnce && newest - open.mark.version > AT_ONCE;
+            if newest == open.mark.version || open.lags {
                 return Ok(ControlFlow::Continue(()));
             }
             let (mut docs, mut bytes, mut last) = (Vec::new(), 0, open.mark.version);
@@ -206,7 +285,10 @@ impl Reader<'_> {
                 Reach::Whole => {
                     let version = if is_all { newest } else { last };
                     let chain = self.chain_at(version)?.unwrap_or_default();
-                    self.take(open, docs, Mark { version, chain });
+                    if self.take(open, docs, Mark { version, chain }).is_break() {
+                        open.lags = true;
+                        return Ok(ControlFlow::Continue(()));
+                    }
                 }
             }
         }
@@ -218,13 +300,16 @@ impl Reader<'_> {
         Ok(chain.map(|hash| u64::from_be_bytes(std::array::from_fn(|at| hash.0[at]))))
     }
 
-    /// Takes changed memories in, into the index where they are many.
-    fn take(&self, open: &mut Open, docs: Vec<Doc>, mark: Mark) {
-        if docs.len() + open.tail.len() <= LONG || open.place == Place::Memory {
-            return open.keep(docs, mark);
+    /// Takes changed memories in, into the index where they are many; breaks off where somebody else writes to it, who builds.
+    fn take(&self, open: &mut Open, docs: Vec<Doc>, mark: Mark) -> ControlFlow<()> {
+        let is_few = docs.len() + open.tail.len() <= LONG && self.pace != Pace::Disk;
+        if is_few || open.place == Place::Memory || !open.index.has_meaning() {
+            open.keep(docs, mark);
+            return ControlFlow::Continue(());
         }
-        if !open.is_anew && open.index.refresh().is_ok() && open.index.seal() != open.base {
-            return open.adopt();
+        if !open.is_anew && open.index.refresh().is_ok() && open.is_other() {
+            open.adopt();
+            return ControlFlow::Continue(());
         }
         // What comes later counts.
         let docs: Vec<Doc> = std::mem::take(&mut open.tail).into_docs().into_iter().chain(docs).collect();
@@ -234,11 +319,9 @@ impl Reader<'_> {
             Err(_) => Ok(Written::Busy),
         };
         match written {
-            Ok(Written::Done) if open.index.wants_rebuild() => open.clear(),
-            Ok(Written::Done) if open.index.seal() == mark => {
-                open.adopt();
-                open.is_anew = false;
-            }
+            Ok(Written::Done) if self.pace == Pace::Whole && open.index.wants_rebuild() => open.clear(),
+            Ok(Written::Done) if open.index.seal() == mark => open.adopt(),
+            Ok(Written::Busy) if self.pace == Pace::Disk => return ControlFlow::Break(()),
             // While somebody else does it all is kept in memory.
             Ok(Written::Busy) => open.keep(docs, mark),
             Ok(Written::Lost) => open.adopt(),
@@ -248,6 +331,7 @@ impl Reader<'_> {
                 open.keep(docs, mark);
             }
         }
+        ControlFlow::Continue(())
     }
 }
 

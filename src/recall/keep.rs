@@ -180,8 +180,7 @@ impl Recall {
 
     /// Entries that may be the same as a new one, or alike.
     fn candidates(&self, new: &NewEntry) -> Result<Candidates> {
-        let mut catalog = super::lock(&self.catalog);
-        let history = catalog.catch_up(&self.store)?;
+        let (mut catalog, history) = self.known()?;
         let now = self.store.now().timestamp();
         let mut rows: HashMap<i64, f32> = HashMap::new();
         let base = Filter::entries(now);

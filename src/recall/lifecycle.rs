@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::record::{Record, Times};
-use super::{MemoryId, MemoryPath, Recall, Result, lock, rank};
+use super::{MemoryId, MemoryPath, Recall, Result, rank};
 use crate::index::{Filter, Seen};
 use crate::store::{Edit, Found, History};
 
@@ -71,8 +71,7 @@ impl Recall {
     fn doomed(&self, spared: Option<MemoryId>) -> Result<Vec<Judged>> {
         let entries = &self.store.settings().entries;
         let half_life = self.half_life_days();
-        let mut catalog = lock(&self.catalog);
-        let history = catalog.catch_up(&self.store)?;
+        let (mut catalog, history) = self.known()?;
         let all = catalog.all(&self.store, &history, &Filter::entries(i64::MIN))?;
         let at = self.store.now().timestamp();
         let spared = spared.map(|id| history.memory(id)).transpose()?.flatten().map(|version| version.memory);
@@ -172,8 +171,7 @@ impl Recall {
     /// Prunes at once where there are too many entries; what was stored a moment ago is not what goes.
     pub(super) fn prune_excess(&self, stored: MemoryId) -> Result<()> {
         let entries = {
-            let mut catalog = lock(&self.catalog);
-            let history = catalog.catch_up(&self.store)?;
+            let (mut catalog, history) = self.known()?;
             catalog.all(&self.store, &history, &Filter::entries(self.store.now().timestamp()))?.len() as u64
         };
         if entries <= self.store.settings().entries.max {

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::{DateTime, Error, MemoryId, MemoryPath, Recall, Result, Utc, lock, rank};
+use super::{DateTime, Error, MemoryId, MemoryPath, Recall, Result, Utc, rank};
 use crate::index::{Filter, Seen};
 use crate::store::{Found, History};
 use crate::version::Version;
@@ -120,6 +120,16 @@ pub struct Terms {
 pub struct Retrieved {
     /// Best first.
     pub memories: Vec<Memory>,
+    /// Whether the index is still being built, so that what is missing may be there all the same: only for who is
+    /// [`watching`](Recall::watching).
+    pub is_partial: bool,
+}
+
+/// What an answer waits for.
+#[derive(Debug, Clone, Copy)]
+enum Wait {
+    No,
+    ForAll,
 }
 
 /// What scores less answers nothing: chosen on the set of questions in `fixtures/retrieval`.
@@ -134,12 +144,14 @@ impl Recall {
         if ask.query.trim().is_empty() {
             return self.newest(ask);
         }
-        self.found(ask, |found| {
+        self.found(ask, Wait::No, |found| {
+            let is_partial = found.catalog.lags() || !(ask.lexical || found.catalog.has_meaning());
             let scored = found.ranked(ask)?;
             // Who names a key means it.
             let least = if ask.key.is_some() { Some(0.0) } else { ask.min_score };
             let least = least.unwrap_or_else(|| found.recall.min_score());
-            found.answers(scored.into_iter().take_while(|one| one.score >= least), ask.limit)
+            let answers = scored.into_iter().take_while(|one| one.score >= least);
+            Ok(Retrieved { memories: found.answers(answers, ask.limit)?, is_partial })
         })
     }
 
@@ -186,7 +198,7 @@ impl Recall {
 
     /// What meets the filters, by the largest of what `order` gives (a score, then a time); without that it is left out.
     fn ordered(&self, ask: &Ask, order: impl Fn(&Seen, i64) -> Option<(f32, i64)>) -> Result<Retrieved> {
-        self.found(ask, |found| {
+        self.found(ask, Wait::ForAll, |found| {
             let now = found.filter.now;
             let all = found.catalog.all(&found.recall.store, &found.history, &found.filter)?;
             let placed = all.iter().filter_map(|one| order(one, now).map(|by| (by, one.memory)));
@@ -202,12 +214,17 @@ impl Recall {
                 memory.score = (score / rank::MOST_IMPORTANT).clamp(0.0, 1.0);
                 memories.push(memory);
             }
-            Ok(Retrieved { memories })
+            Ok(Retrieved { memories, is_partial: false })
         })
     }
 
     /// Does something with what is known now, or was at the moment that is asked about.
-    fn found(&self, ask: &Ask, work: impl FnOnce(&mut Finder<'_>) -> Result<Retrieved>) -> Result<Retrieved> {
+    fn found(
+        &self,
+        ask: &Ask,
+        wait: Wait,
+        work: impl FnOnce(&mut Finder<'_>) -> Result<Retrieved>,
+    ) -> Result<Retrieved> {
         let (mut then, mut now);
         let (catalog, history, filter, past) = if let Some(moment) = ask.as_of {
             let (catalog, history, contents) = past::catalog(&self.store, moment)?;
@@ -218,8 +235,11 @@ impl Recall {
             if ask.scan {
                 self.look_around()?;
             }
-            now = lock(&self.catalog);
-            let history = now.catch_up(&self.store)?;
+            let history;
+            (now, history) = match wait {
+                Wait::ForAll => self.known()?,
+                Wait::No => self.known_at_once()?,
+            };
             let filter = Self::filter(ask, &history, self.store.now())?;
             (&mut *now, history, filter, None)
         };

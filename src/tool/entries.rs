@@ -51,7 +51,7 @@ pub(super) fn perform(recall: &Recall, request: &Request) -> Result<String, Stri
             }
             stored.map(|stored| answer::text(&StoredShown::new(&stored)))
         }
-        Request::Retrieve(ask) => recall.retrieve(ask).map(|found| answer::retrieved(&found.memories)),
+        Request::Retrieve(ask) => recall.retrieve(ask).map(|found| answer::retrieved(&found)),
         Request::Delete { id, reason } => recall.delete(*id, reason).map(|_| answer::DELETED.to_owned()),
     };
     done.map_err(|error| words::of(&error))

@@ -58,6 +58,7 @@ const FOREIGN: &[(&str, &[&str])] = &[
     ("tantivy", &["index"]),
     ("tokenizers", &["index"]),
     ("crc32fast", &["index"]),
+    ("pulp", &["index"]),
     ("schemars", &["tool"]),
     ("serde_norway", &["entry"]),
     ("rmcp", &["mcp"]),

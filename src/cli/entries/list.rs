@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 
 use chrono::{DateTime, Utc};
 
+use super::super::busy::Busy;
 use super::super::fault::{Fault, complain};
 use super::super::out::{self, Out};
 use super::super::place::{Common, Missing};
@@ -28,7 +29,9 @@ pub(in crate::cli) struct Args {
 pub(in crate::cli) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
     let opened = args.common.open(Missing::Refuse)?;
     let ask = args.filters.ask(&opened, "", args.limit.unwrap_or(NonZeroUsize::MAX))?;
+    let busy = Busy::with("looking");
     let memories = recall(&opened).list(&ask)?.memories;
+    drop(busy);
     if memories.is_empty() && !args.common.json {
         complain("There is no such memory.");
     }

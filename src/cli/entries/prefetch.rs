@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 
 use serde_json::json;
 
+use super::super::busy::Busy;
 use super::super::fault::{Fault, complain};
 use super::super::out::Out;
 use super::super::place::{Common, Missing};
@@ -29,12 +30,14 @@ pub(in crate::cli) struct Args {
 
 pub(in crate::cli) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
     let opened = args.common.open(Missing::Refuse)?;
+    let busy = Busy::with("looking");
     let text = recall(&opened).prefetch(&Prefetch {
         query: args.query.clone().filter(|query| !query.trim().is_empty()),
         limit: args.limit.get(),
         min_importance: args.min_importance,
         budget: args.budget.get(),
     })?;
+    drop(busy);
     if args.common.json {
         _ = out.json(&json!({"text": text}));
     } else if text.is_empty() {

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 
 use serde_json::json;
 
+use super::super::busy::Busy;
 use super::super::fault::{Fault, complain};
 use super::super::out::{self, Out};
 use super::super::place::{Common, Missing};
@@ -41,7 +42,9 @@ impl Args {
     ) -> Result<u8, Fault> {
         let opened = self.common.open(Missing::Refuse)?;
         let ask = self.filters.ask(&opened, &self.query, self.limit)?;
+        let busy = Busy::with("searching");
         let Retrieved { memories, .. } = recall(&opened).retrieve(&ask)?;
+        drop(busy);
         if self.common.json {
             let shown = if self.explain { MemoryShown::explained } else { MemoryShown::new };
             let memories: Vec<_> = memories.iter().map(shown).collect();

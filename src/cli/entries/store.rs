@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
+use super::super::busy::Busy;
 use super::super::fault::Fault;
 use super::super::out::{self, Out};
 use super::super::place::{Common, Missing, tell_warned};
@@ -52,6 +53,7 @@ pub(in crate::cli) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
     };
     check(args, &content)?;
     let opened = args.common.open(Missing::Make)?;
+    let busy = Busy::with("storing");
     let stored = recall(&opened).store(NewEntry {
         content,
         category: args.category.clone(),
@@ -62,6 +64,7 @@ pub(in crate::cli) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
         supersedes: args.supersedes.clone(),
         pinned: args.pinned,
     })?;
+    drop(busy);
     if args.common.json {
         _ = out.json(&StoredShown::new(&stored));
     } else {

@@ -1,31 +1,44 @@
 //! A directory of tantivy that never syncs: the index is derived, and a commit of a few memories would wait for the disk
-//! twenty times. What a power cut takes away, or damages in another way, is noticed by checksums: a file is checked before it is
-//! mapped, the first time, and again when it has changed. (Memory that goes bad afterwards is not noticed.)
+//! twenty times. What a power cut takes away, or damages in another way, is noticed by checksums: a file is checked when it is
+//! opened, the first time, and again when it has changed. (Memory that goes bad afterwards is not noticed.)
+//!
+//! To check a file is to read it, so that it is kept in memory, where nobody can cut it short. Only what is large is mapped.
 
 use std::collections::HashMap;
 use std::fs::{Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tantivy::Directory;
 use tantivy::directory::error::{DeleteError, LockError, OpenDirectoryError, OpenReadError, OpenWriteError};
 use tantivy::directory::{
-    AntiCallToken, DirectoryLock, FileHandle, Lock, MmapDirectory, TerminatingWrite, WatchCallback,
-    WatchHandle, WritePtr,
+    AntiCallToken, DirectoryLock, FileHandle, Lock, MmapDirectory, OwnedBytes, TerminatingWrite,
+    WatchCallback, WatchHandle, WritePtr,
 };
 
 use super::super::plain;
 use super::whole;
 
-/// Files in a directory, mapped to be read.
+/// A longer file is mapped (32 MiB). Of a million short passages no file is as long.
+const LONGEST_HELD: u64 = 32 << 20;
+
+/// Files in a directory.
 #[derive(Debug, Clone)]
 pub(super) struct Unsynced {
     files: MmapDirectory,
     path: Arc<Path>,
     /// Those that were checked, as they were then.
-    whole: Arc<Mutex<HashMap<PathBuf, Stamp>>>,
+    whole: Arc<Mutex<HashMap<PathBuf, Whole>>>,
+}
+
+/// A file that was checked.
+#[derive(Debug)]
+struct Whole {
+    stamp: Stamp,
+    /// What is in it, while somebody reads that and it is not mapped.
+    held: Weak<[u8]>,
 }
 
 /// What changes with a file: its length, number, and times of change, in nanoseconds.
@@ -40,22 +53,37 @@ impl Unsynced {
         Ok(Self { files: MmapDirectory::open(path)?, path: Arc::from(path), whole: Arc::default() })
     }
 
-    fn check(&self, name: &Path) -> io::Result<()> {
+    /// What is in a file, after a check; `None`: it is to be mapped.
+    fn whole(&self, name: &Path) -> io::Result<Option<Arc<[u8]>>> {
         let file = plain::open(&self.path.join(name))?;
-        let stamp = stamp(&file.metadata()?);
+        let metadata = file.metadata()?;
+        let stamp = stamp(&metadata);
         let mut known = self.whole.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.get(name) != Some(&stamp) {
-            whole::check(&file)?;
-            known.insert(name.to_owned(), stamp);
+        let same = known.get(name).filter(|whole| whole.stamp == stamp);
+        if metadata.len() > LONGEST_HELD {
+            if same.is_none() {
+                whole::check(&file)?;
+                let held = Weak::<[u8; 0]>::new();
+                known.insert(name.to_owned(), Whole { stamp, held });
+            }
+            return Ok(None);
         }
-        Ok(())
+        if let Some(held) = same.and_then(|whole| whole.held.upgrade()) {
+            return Ok(Some(held));
+        }
+        let length = usize::try_from(metadata.len()).expect("it is not long");
+        let bytes = whole::read(&file, length)?;
+        known.insert(name.to_owned(), Whole { stamp, held: Arc::downgrade(&bytes) });
+        Ok(Some(bytes))
     }
 }
 
 impl Directory for Unsynced {
     fn get_file_handle(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
-        self.check(path).map_err(|fault| unread(fault, path))?;
-        self.files.get_file_handle(path)
+        match self.whole(path).map_err(|fault| unread(fault, path))? {
+            Some(bytes) => Ok(Arc::new(OwnedBytes::new(bytes))),
+            None => self.files.get_file_handle(path),
+        }
     }
 
     fn delete(&self, path: &Path) -> Result<(), DeleteError> {

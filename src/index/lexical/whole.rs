@@ -8,6 +8,7 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 
 use crc32fast::Hasher;
 use serde::Serialize;
@@ -30,23 +31,45 @@ struct Footer<'a> {
     crc: u32,
 }
 
-/// Reads a file of a segment and checks it, which takes 1.5 ms for 31 MB in the page cache.
+/// Reads a file of a segment of so many bytes.
 ///
 /// # Errors
 ///
 /// It cannot be read, is damaged, or was written by another version of tantivy.
+pub(super) fn read(file: &File, length: usize) -> io::Result<Arc<[u8]>> {
+    let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, length).collect();
+    file.read_exact_at(Arc::get_mut(&mut bytes).expect("nobody else has it yet"), 0)?;
+    let (rest, end) = bytes.split_last_chunk().ok_or_else(damaged)?;
+    let body = rest.len().checked_sub(footer_of(*end)?).ok_or_else(damaged)?;
+    let (body, footer) = rest.split_at(body);
+    told(footer, crc32fast::hash(body))?;
+    Ok(bytes)
+}
+
+/// Checks a file of a segment without keeping it, which takes 1.5 ms for 31 MB in the page cache.
+///
+/// # Errors
+///
+/// As [`read`].
 pub(super) fn check(file: &File) -> io::Result<()> {
     let length = file.metadata()?.len();
     let mut end = [0; END];
     file.read_exact_at(&mut end, length.checked_sub(END as u64).ok_or_else(damaged)?)?;
-    let number = |at: usize| u32::from_le_bytes(std::array::from_fn(|n| end[at + n]));
-    if number(0) > LONGEST || number(4) != MAGIC {
-        return Err(damaged());
-    }
-    let body = length.checked_sub(END as u64 + u64::from(number(0))).ok_or_else(damaged)?;
-    let mut footer = vec![0; number(0) as usize];
+    let mut footer = vec![0; footer_of(end)?];
+    let body = length.checked_sub((END + footer.len()) as u64).ok_or_else(damaged)?;
     file.read_exact_at(&mut footer, body)?;
-    let expected = Footer { version: tantivy::version(), crc: checksum(file, body)? };
+    told(&footer, checksum(file, body)?)
+}
+
+/// How long the footer is.
+fn footer_of(end: [u8; END]) -> io::Result<usize> {
+    let number = |at: usize| u32::from_le_bytes(std::array::from_fn(|n| end[at + n]));
+    if number(0) > LONGEST || number(4) != MAGIC { Err(damaged()) } else { Ok(number(0) as usize) }
+}
+
+/// Whether a footer tells this checksum.
+fn told(footer: &[u8], crc: u32) -> io::Result<()> {
+    let expected = Footer { version: tantivy::version(), crc };
     if serde_json::to_vec(&expected)? == footer { Ok(()) } else { Err(damaged()) }
 }
 

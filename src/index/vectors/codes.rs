@@ -1,12 +1,22 @@
 //! Sign codes: a bit for each dimension, 1 where a number is positive. The share of bits in which two codes differ is an
 //! estimate of the angle between their vectors (random hyperplanes: Charikar 2002), good enough to choose what is scored.
 
+#![allow(
+    clippy::inline_always,
+    reason = "what a scan calls is compiled with it, for the processor that runs it"
+)]
+
 use std::f32::consts::FRAC_1_SQRT_2;
+
+use pulp::{Arch, Simd, WithSimd};
 
 use super::bitmap::{Bitmap, bits};
 
 /// Rows that are looked at together: those of a word of a bitmap.
 const GROUP: usize = 64;
+
+/// The weight of a bit of a query has so many bits.
+const PLANES: usize = 4;
 
 /// The words of 64 bits that a code has.
 pub(super) fn words(dimensions: usize) -> usize {
@@ -62,85 +72,148 @@ pub(super) fn encode(turned: &[f32], into: &mut Vec<u64>) {
     }));
 }
 
-/// The `want` of some rows whose codes, taken as vectors of ±1, have the largest products with a query that was [`turned`]:
-/// in order; of equals the first. The query loses nothing here, so that this tells more than [`nearest`].
-pub(super) fn likeliest(codes: &[u64], turned: &[f32], mut rows: Vec<u32>, want: usize) -> Vec<u32> {
-    if rows.len() > want {
-        let sums: Vec<[f32; 256]> = turned.chunks(8).map(sums).collect();
-        let words = words(turned.len());
-        let product = |row: u32| -> f32 {
-            let code = &codes[row as usize * words..][..words];
-            let bytes = code.iter().flat_map(|word| word.to_le_bytes());
-            sums.iter().zip(bytes).map(|(sums, byte)| sums[usize::from(byte)]).sum()
-        };
-        let mut scored: Vec<_> = rows.iter().map(|row| (product(*row), *row)).collect();
-        scored.select_nth_unstable_by(want, |(a, row), (b, other)| b.total_cmp(a).then(row.cmp(other)));
-        rows.clear();
-        rows.extend(scored[..want].iter().map(|(_, row)| *row));
-        rows.sort_unstable();
-    }
-    rows
+/// What rows are compared with: the code of a query, and what each of its bits weighs.
+pub(super) struct Probe {
+    code: Vec<u64>,
+    /// For each word of the code the lowest bits of its weights, the next ones, and so on.
+    planes: Vec<[u64; PLANES]>,
 }
 
-/// For each byte of a code the sum of eight numbers, of each its sign as the bit has it: from the byte with one bit less.
-fn sums(part: &[f32]) -> [f32; 256] {
-    let mut sums = [0.0; 256];
-    sums[0] = -part.iter().sum::<f32>();
-    for byte in 1..256_usize {
-        let number = part.get(byte.trailing_zeros() as usize).copied().unwrap_or_default();
-        sums[byte] = sums[byte & (byte - 1)] + 2.0 * number;
+impl Probe {
+    /// Of a vector that was [`turned`]. A bit weighs what its number is, without its sign, in steps of a fifteenth of the
+    /// largest.
+    pub(super) fn of(turned: &[f32]) -> Self {
+        let mut code = Vec::new();
+        encode(turned, &mut code);
+        let largest = turned.iter().fold(0.0, |largest: f32, number| largest.max(number.abs()));
+        let steps = f32::from((1_u8 << PLANES) - 1) / largest.max(f32::MIN_POSITIVE);
+        let planes = turned.chunks(64).map(|part| {
+            let mut planes = [0; PLANES];
+            for (number, bit) in part.iter().zip(0..) {
+                #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 15")]
+                let weight = (number.abs() * steps).round() as u64;
+                for (plane, place) in planes.iter_mut().zip(0..) {
+                    *plane |= (weight >> place & 1) << bit;
+                }
+            }
+            planes
+        });
+        Self { planes: planes.collect(), code }
     }
-    sums
+
+    /// What the bits weigh in which a code differs. The query loses little here, so that this tells more than their number.
+    #[inline(always)]
+    fn weigh(&self, code: &[u64]) -> u16 {
+        let mut sum = 0;
+        for ((word, own), planes) in code.iter().zip(&self.code).zip(&self.planes) {
+            for (plane, place) in planes.iter().zip(0..) {
+                sum += ones((word ^ own) & plane) << place;
+            }
+        }
+        sum
+    }
+}
+
+/// A row that may be near.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Near {
+    /// In so many bits its code differs from that of the query.
+    distance: u16,
+    /// What those bits weigh.
+    weight: u16,
+    pub(super) row: u32,
+}
+
+/// The `want` of some rows in whose codes the least differs, by weight: in order; of equals the first.
+pub(super) fn likeliest(mut found: Vec<Near>, want: usize) -> Vec<u32> {
+    if found.len() > want {
+        found.select_nth_unstable_by_key(want, |near| (near.weight, near.row));
+        found.truncate(want);
+    }
+    let mut rows: Vec<_> = found.into_iter().map(|near| near.row).collect();
+    rows.sort_unstable();
+    rows
 }
 
 /// The `want` rows of those admitted whose codes differ least from a query's: in order; of equals the first.
 ///
 /// One pass, linear in the rows: a limit sinks as soon as enough rows lie below it.
-pub(super) fn nearest(codes: &[u64], query: &[u64], admitted: Option<&Bitmap>, want: usize) -> Vec<u32> {
-    let mut best = Nearest::new(64 * query.len(), want);
-    let mut distances = [0; GROUP];
-    if want == 0 {
-        return Vec::new();
+pub(super) fn nearest(codes: &[u64], probe: &Probe, admitted: Option<&Bitmap>, want: usize) -> Vec<Near> {
+    Arch::new().dispatch(Scan { codes, probe, admitted, want })
+}
+
+/// A pass over codes that is compiled for several kinds of processors, of which the running one chooses: what it calls is to
+/// be inlined, or it would be compiled for the oldest.
+pub(super) struct Scan<'a> {
+    pub(super) codes: &'a [u64],
+    pub(super) probe: &'a Probe,
+    pub(super) admitted: Option<&'a Bitmap>,
+    pub(super) want: usize,
+}
+
+impl WithSimd for Scan<'_> {
+    type Output = Vec<Near>;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> Vec<Near> {
+        let Self { codes, probe, admitted, want } = self;
+        let words = probe.code.len();
+        let mut best = Nearest::new(64 * words, want);
+        let mut distances = [0; GROUP];
+        if want == 0 {
+            return Vec::new();
+        }
+        for (group, codes) in codes.chunks(GROUP * words).enumerate() {
+            let count = codes.len() / words;
+            let all = u64::MAX >> (GROUP - count);
+            let word =
+                admitted.map_or(all, |rows| rows.words().get(group).copied().unwrap_or_default() & all);
+            if word == 0 {
+                continue;
+            }
+            measure(codes, &probe.code, &mut distances);
+            let first = u32::try_from(group * GROUP).unwrap_or(u32::MAX);
+            let limit = best.limit;
+            if distances[..count].iter().fold(u16::MAX, |least, distance| least.min(*distance)) >= limit {
+                continue;
+            }
+            let bit = |(distance, bit): (&u16, u32)| u64::from(*distance < limit) << bit;
+            let below = distances.iter().zip(0..).map(bit).fold(0, |below, bit| below | bit);
+            for bit in bits(word & below) {
+                let distance = distances[bit];
+                if distance < best.limit {
+                    let weight = probe.weigh(&codes[bit * words..][..words]);
+                    let row = first.saturating_add(u32::try_from(bit).unwrap_or_default());
+                    best.offer(Near { distance, weight, row });
+                }
+            }
+            best.sink();
+        }
+        best.rows()
     }
-    for (group, codes) in codes.chunks(GROUP * query.len()).enumerate() {
-        let count = codes.len() / query.len();
-        let all = u64::MAX >> (GROUP - count);
-        let word = admitted.map_or(all, |rows| rows.words().get(group).copied().unwrap_or_default() & all);
-        if word == 0 {
-            continue;
-        }
-        measure(codes, query, &mut distances);
-        let first = u32::try_from(group * GROUP).unwrap_or(u32::MAX);
-        let limit = best.limit;
-        if distances[..count].iter().fold(u16::MAX, |least, distance| least.min(*distance)) >= limit {
-            continue;
-        }
-        let bit = |(distance, bit): (&u16, u32)| u64::from(*distance < limit) << bit;
-        let below = distances.iter().zip(0..).map(bit).fold(0, |below, bit| below | bit);
-        for bit in bits(word & below) {
-            best.offer(distances[bit], first.saturating_add(u32::try_from(bit).unwrap_or_default()));
-        }
-        best.sink();
-    }
-    best.rows()
 }
 
 /// The distances of some rows, at most a group.
+#[inline(always)]
 fn measure(codes: &[u64], query: &[u64], distances: &mut [u16; GROUP]) {
     if let Ok(query) = <&[u64; 4]>::try_from(query) {
-        // 256 dimensions: written out, it takes half the time of a loop over the words.
+        // 256 dimensions: of a known length it takes half the time.
         for (distance, code) in distances.iter_mut().zip(codes.as_chunks::<4>().0) {
-            let parts = [code[0] ^ query[0], code[1] ^ query[1], code[2] ^ query[2], code[3] ^ query[3]];
-            *distance = ones(parts[0]) + ones(parts[1]) + ones(parts[2]) + ones(parts[3]);
+            *distance = difference(code, query);
         }
     } else {
         for (distance, code) in distances.iter_mut().zip(codes.chunks_exact(query.len())) {
-            *distance = code.iter().zip(query).map(|(a, b)| ones(a ^ b)).sum();
+            *distance = difference(code, query);
         }
     }
 }
 
-#[inline]
+#[inline(always)]
+fn difference(code: &[u64], query: &[u64]) -> u16 {
+    code.iter().zip(query).map(|(a, b)| ones(a ^ b)).sum()
+}
+
+#[inline(always)]
 #[allow(clippy::cast_possible_truncation, reason = "a word has 64 bits")]
 fn ones(word: u64) -> u16 {
     word.count_ones() as u16
@@ -154,7 +227,7 @@ struct Nearest {
     /// How many rows were taken at each distance, and how many up to the limit.
     counts: Vec<usize>,
     within: usize,
-    found: Vec<(u16, u32)>,
+    found: Vec<Near>,
 }
 
 impl Nearest {
@@ -163,34 +236,35 @@ impl Nearest {
         Self { want, limit, counts: vec![0; usize::from(limit) + 1], within: 0, found: Vec::new() }
     }
 
-    fn offer(&mut self, distance: u16, row: u32) {
-        if distance < self.limit {
-            self.counts[usize::from(distance)] += 1;
-            self.within += 1;
-            self.found.push((distance, row));
-        }
+    /// Takes a row whose distance is below the limit.
+    #[inline(always)]
+    fn offer(&mut self, near: Near) {
+        self.counts[usize::from(near.distance)] += 1;
+        self.within += 1;
+        self.found.push(near);
     }
 
     /// Lowers the limit to the distance of the last row that is wanted: of later rows those at that distance are not.
+    #[inline(always)]
     fn sink(&mut self) {
         while self.limit > 0 && self.within - self.counts[usize::from(self.limit)] >= self.want {
             self.within -= self.counts[usize::from(self.limit)];
             self.limit -= 1;
         }
         if self.found.len() > 4 * self.want.max(1024) && self.found.len() > 2 * self.within {
-            self.found.retain(|(distance, _)| *distance <= self.limit);
+            self.found.retain(|near| near.distance <= self.limit);
         }
     }
 
-    fn rows(mut self) -> Vec<u32> {
+    fn rows(mut self) -> Vec<Near> {
         let at_limit = self.counts[usize::from(self.limit)];
         let mut left = self.want.saturating_sub(self.within - at_limit);
-        self.found.retain(|(distance, _)| {
-            let is_last = *distance == self.limit;
-            let is_wanted = *distance < self.limit || is_last && left > 0;
+        self.found.retain(|near| {
+            let is_last = near.distance == self.limit;
+            let is_wanted = near.distance < self.limit || is_last && left > 0;
             left -= usize::from(is_last && is_wanted);
             is_wanted
         });
-        self.found.into_iter().map(|(_, row)| row).collect()
+        self.found
     }
 }

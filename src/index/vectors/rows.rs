@@ -1,13 +1,14 @@
 //! Rows of int8, in a file: what chosen rows are scored by.
 //!
 //! A record is the numbers of a vector, brought to ±127 by its largest; the factor that brings them to length 1 (f32); and
-//! the CRC-32 of its row number (u32) and all before. All little-endian. Records are read where they lie, so that a million
-//! of them need no memory.
+//! the CRC-32 of its row number (u32) and all before. All little-endian. Many records are read where they lie, so that a
+//! million of them need no memory.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use crc32fast::Hasher;
+use pulp::{Arch, Simd, WithSimd};
 
 use super::super::IndexError;
 
@@ -77,39 +78,84 @@ impl Question {
     }
 
     #[allow(clippy::cast_precision_loss, reason = "a cosine need not be exact")]
-    fn cosine(&self, row: &[u8], scale: f32) -> f32 {
-        let products = row.iter().zip(&self.numbers);
-        let sum: i32 =
-            products.map(|(byte, number)| i32::from(byte.cast_signed()) * i32::from(*number)).sum();
+    fn cosine(&self, arch: Arch, row: &[u8], scale: f32) -> f32 {
+        let sum = arch.dispatch(Product { row, numbers: &self.numbers });
         (sum as f32 * scale * self.scale).clamp(-1.0, 1.0)
     }
 }
 
-/// Calls `each` with the cosine of a query and each of some rows, which are in order and in the file.
+/// The sum of products, compiled as a [`super::codes::Scan`] is.
+pub(super) struct Product<'a> {
+    pub(super) row: &'a [u8],
+    pub(super) numbers: &'a [i16],
+}
+
+impl WithSimd for Product<'_> {
+    type Output = i32;
+
+    #[allow(clippy::inline_always, reason = "it is compiled for the processor that runs it")]
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> i32 {
+        let products = self.row.iter().zip(self.numbers);
+        products.map(|(byte, number)| i32::from(byte.cast_signed()) * i32::from(*number)).sum()
+    }
+}
+
+/// Where records are.
+#[derive(Clone, Copy)]
+pub(super) enum Records<'a> {
+    In(&'a File),
+    /// All of the file, after a [`check`].
+    Held(&'a [u8]),
+}
+
+/// Calls `each` with the cosine of a query and each of some rows, which are in order and among the records.
 pub(super) fn score(
-    file: &File,
+    records: Records<'_>,
     question: &Question,
     rows: &[u32],
     each: &mut impl FnMut(u32, f32),
 ) -> Result<(), IndexError> {
+    let arch = Arch::new();
     let size = size(question.numbers.len());
     let mut buffer = Vec::new();
     for run in runs(rows) {
         let (Some(first), Some(last)) = (run.first(), run.last()) else { continue };
-        buffer.resize((last - first + 1) as usize * size, 0);
-        file.read_exact_at(&mut buffer, u64::from(*first) * size as u64)?;
-        for row in run {
-            let record = &buffer[(row - first) as usize * size..][..size];
-            let damaged = || IndexError::new("a vector is damaged");
-            let (told, crc) = record.split_last_chunk().ok_or_else(damaged)?;
-            let (numbers, scale) = told.split_last_chunk().ok_or_else(damaged)?;
-            if checksum(*row, told) != u32::from_le_bytes(*crc) {
-                return Err(damaged());
+        let (start, length) = (*first as usize * size, (last - first + 1) as usize * size);
+        let bytes = match records {
+            Records::Held(all) => &all[start..start + length],
+            Records::In(file) => {
+                buffer.resize(length, 0);
+                file.read_exact_at(&mut buffer, start as u64)?;
+                &buffer
             }
-            each(*row, question.cosine(numbers, f32::from_le_bytes(*scale)));
+        };
+        for row in run {
+            let record = &bytes[(row - first) as usize * size..][..size];
+            if matches!(records, Records::In(_)) {
+                check(record, size, *row)?;
+            }
+            let (told, _) = record.split_last_chunk::<4>().ok_or_else(damaged)?;
+            let (numbers, scale) = told.split_last_chunk().ok_or_else(damaged)?;
+            each(*row, question.cosine(arch, numbers, f32::from_le_bytes(*scale)));
         }
     }
     Ok(())
+}
+
+/// Checks records of a size, from that of a row on.
+pub(super) fn check(records: &[u8], size: usize, first: u32) -> Result<(), IndexError> {
+    for (record, row) in records.chunks_exact(size).zip(first..) {
+        let (told, crc) = record.split_last_chunk().ok_or_else(damaged)?;
+        if checksum(row, told) != u32::from_le_bytes(*crc) {
+            return Err(damaged());
+        }
+    }
+    Ok(())
+}
+
+fn damaged() -> IndexError {
+    IndexError::new("a vector is damaged")
 }
 
 /// Cuts ascending rows where too much lies between.

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use chrono::DateTime;
 
-use super::{Ask, Memory, Retrieved, Terms, past};
+use super::{Ask, Memory, Terms, past};
 use crate::error::Result;
 use crate::id::MemoryId;
 use crate::index::{Filter, Query};
@@ -108,16 +108,17 @@ impl Finder<'_> {
     }
 
     fn candidates(&mut self, ask: &Ask, candidates: usize) -> Result<Vec<Scored>> {
+        let semantic = ask.semantic && self.catalog.has_meaning();
         let query = Query {
             text: &ask.query,
             filter: &self.filter,
             candidates,
             words: WORDS,
             lexical: ask.lexical,
-            semantic: ask.semantic,
+            semantic,
         };
         let hits = self.catalog.search(&self.recall.store, &self.history, &query)?;
-        let words = match (ask.lexical, ask.semantic) {
+        let words = match (ask.lexical, semantic) {
             (true, false) => 1.0,
             (false, true) => 0.0,
             _ => rank::WORDS,
@@ -130,7 +131,7 @@ impl Finder<'_> {
         &mut self,
         scored: impl Iterator<Item = Scored>,
         limit: usize,
-    ) -> Result<Retrieved> {
+    ) -> Result<Vec<Memory>> {
         let mut memories: Vec<Memory> = Vec::new();
         let (mut entries, mut rows) = (HashSet::new(), Vec::new());
         for one in scored {
@@ -154,7 +155,7 @@ impl Finder<'_> {
             rows.push(one.hit.memory);
         }
         self.recall.note_accessed(&rows, self.filter.now);
-        Ok(Retrieved { memories })
+        Ok(memories)
     }
 
     /// The file of a memory, read once; `None` where it is gone, or has expired by now.

@@ -79,13 +79,17 @@ fn damage_costs_a_moment_and_no_answer() {
     assert_all_found(&bench.other());
 }
 
-#[test]
-fn an_index_of_another_journal_is_not_believed() {
-    let bench = filled();
-    // As the README has it for a damaged journal: the files are adopted by a new one.
+/// As the README has it for a damaged journal: the files are adopted by a new one.
+fn lose_journal(bench: &Bench) {
     for name in ["journal.db", "journal.db-wal", "journal.db-shm"] {
         let _ = fs::remove_file(bench.dir.path().join(".memdir").join(name));
     }
+}
+
+#[test]
+fn an_index_of_another_journal_is_not_believed() {
+    let bench = filled();
+    lose_journal(&bench);
     let other = bench.other();
     // The new journal has as many versions as the old one, and more.
     for n in 0..3 {
@@ -186,4 +190,81 @@ fn an_index_that_is_a_link_leads_nowhere() {
     }
     assert_all_found(&other);
     assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0, "nothing is written outside");
+}
+
+/// Holds the index as another process does that builds it.
+fn hold(bench: &Bench) -> fs::File {
+    fs::create_dir_all(index_of(bench)).unwrap();
+    let lock = fs::OpenOptions::new().create(true).append(true).open(index_of(bench).join("lock")).unwrap();
+    lock.lock().unwrap();
+    lock
+}
+
+fn ask(recall: &Recall, query: &str) -> Retrieved {
+    recall.retrieve(&Ask { query: query.to_owned(), limit: 1, ..Ask::default() }).unwrap()
+}
+
+/// Asks until what is built meanwhile is there.
+fn ask_until(recall: &Recall, query: &str, is_built: impl Fn(&Retrieved) -> bool) -> Retrieved {
+    loop {
+        let found = ask(recall, query);
+        if is_built(&found) {
+            return found;
+        }
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn another_model_is_brought_in_while_questions_are_answered_by_words() {
+    let bench = filled();
+    let current = || fs::read(index_of(&bench).join("current")).unwrap();
+    let before = current();
+    let model = concat!(env!("CARGO_MANIFEST_DIR"), "/models/static-256");
+    let settings = format!("[search]\nmodel = \"{model}\"\n");
+    let recall = Recall::new(open(bench.dir.path(), &settings, &bench.clock)).watching();
+    let lock = hold(&bench);
+    assert_all_found(&recall);
+    let stored = recall.store(entry("The xylophone is lent to Ana.")).unwrap();
+    let again = recall.store(entry("The kettle is kept in drawer 10.")).unwrap();
+    assert_eq!(again.duplicate_of, Some(again.memory_id), "{again:?}");
+    let found = ask(&recall, "xylophone");
+    assert_eq!((found.memories[0].id, found.is_partial), (stored.memory_id, false));
+    assert!(found.memories[0].terms.semantic.abs() < f32::EPSILON && found.memories[0].score > 0.5);
+    assert_eq!(current(), before);
+    drop(lock);
+    let found = ask_until(&recall, "xylophone", |found| found.memories[0].terms.semantic > 0.0);
+    assert_eq!(found.memories[0].id, stored.memory_id);
+    assert_ne!(current(), before);
+    assert_all_found(&recall);
+}
+
+#[test]
+fn a_large_index_is_built_while_questions_are_told_that_they_are_early() {
+    let bench = filled();
+    fs::remove_dir_all(index_of(&bench)).unwrap();
+    let recall = bench.other().watching();
+    let lock = hold(&bench);
+    assert!(ask(&recall, "kettle").is_partial);
+    // Who must know all does not rely on that.
+    let again = recall.store(entry("The kettle is kept in drawer 10.")).unwrap();
+    assert_eq!(again.duplicate_of, Some(again.memory_id), "{again:?}");
+    drop(lock);
+    let found = ask_until(&recall, "kettle", |found| !found.is_partial);
+    assert_eq!(found.memories[0].content, "The kettle is kept in drawer 10.");
+    assert_all_found(&recall);
+}
+
+#[test]
+fn an_index_of_another_journal_is_made_anew_beside_the_questions() {
+    let bench = filled();
+    lose_journal(&bench);
+    let recall = bench.other().watching();
+    ask_until(&recall, "kettle", |found| !found.is_partial);
+    assert_all_found(&recall);
+    for n in 0..40 {
+        recall.store(entry(&format!("The cactus number {n} needs water."))).unwrap();
+    }
+    assert_all_found(&recall);
+    assert_all_found(&bench.other());
 }

@@ -4,14 +4,14 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use serde::Serialize;
 
 use crate::guard;
-use crate::recall::{Memory, Similar, Stored, Terms};
+use crate::recall::{Memory, Retrieved, Similar, Stored, Terms};
 use crate::store::Warned;
 use crate::text;
 
 /// Characters that one answer of `memory_retrieve` has at most.
 const MOST_CHARS: usize = 16_000;
-/// Room for what stands around the memories: `{"memories":[],"more":100}`.
-const FRAME_CHARS: usize = 30;
+/// Room for what stands around the memories: `{"memories":[],"more":100,"partial":true}`.
+const FRAME_CHARS: usize = 45;
 
 /// The answer of `memory_delete`.
 pub(super) const DELETED: &str = r#"{"success":true}"#;
@@ -132,7 +132,8 @@ impl<'a> MemoryShown<'a> {
 }
 
 /// The answer of `memory_retrieve`: as many of the best as fit. One that does not fit alone is cut.
-pub(super) fn retrieved(memories: &[Memory]) -> String {
+pub(super) fn retrieved(found: &Retrieved) -> String {
+    let memories = &found.memories;
     let room = MOST_CHARS - FRAME_CHARS;
     let (mut parts, mut used): (Vec<String>, usize) = (Vec::new(), 0);
     for memory in memories {
@@ -151,7 +152,8 @@ pub(super) fn retrieved(memories: &[Memory]) -> String {
     }
     let more = memories.len() - parts.len();
     let more = if more > 0 { format!(r#","more":{more}"#) } else { String::new() };
-    format!(r#"{{"memories":[{}]{more}}}"#, parts.join(","))
+    let partial = if found.is_partial { r#","partial":true"# } else { "" };
+    format!(r#"{{"memories":[{}]{more}{partial}}}"#, parts.join(","))
 }
 
 /// A memory whose content is cut off so that all of it has at most so many characters.
@@ -214,6 +216,10 @@ mod tests {
         }
     }
 
+    fn whole(memories: Vec<Memory>) -> Retrieved {
+        Retrieved { memories, is_partial: false }
+    }
+
     #[test]
     fn a_memory_has_its_fields_in_order_and_no_nulls() {
         let plain = memory("a \"b\"\nc");
@@ -228,7 +234,7 @@ mod tests {
             ..plain.clone()
         };
         assert_eq!(
-            retrieved(&[plain, entry]),
+            retrieved(&whole(vec![plain, entry])),
             concat!(
                 r#"{"memories":[{"id":"mem_01ARZ3NDEKTSV4RRFFQ69G5FAV","content":"a \"b\"\nc","score":0.8,"#,
                 r#""created_at":"2026-11-30T09:12:44Z","path":"/memories/notes.md","lines":[3,4]},"#,
@@ -237,7 +243,9 @@ mod tests {
                 r#""expires_at":"2027-01-01T00:00:00Z","path":"/memories/notes.md","lines":[3,4]}]}"#
             )
         );
-        assert_eq!(retrieved(&[]), r#"{"memories":[]}"#);
+        assert_eq!(retrieved(&whole(Vec::new())), r#"{"memories":[]}"#);
+        let early = Retrieved { is_partial: true, ..Retrieved::default() };
+        assert_eq!(retrieved(&early), r#"{"memories":[],"partial":true}"#);
     }
 
     #[test]
@@ -264,7 +272,7 @@ mod tests {
         {
             for count in [1, 3, 40] {
                 let memories = vec![memory(&kind.repeat(size / kind.chars().count() + 1)); count];
-                let text = retrieved(&memories);
+                let text = retrieved(&whole(memories.clone()));
                 assert!(text.chars().count() <= MOST_CHARS, "{kind:?} {size} {count}");
                 let answer: Value = serde_json::from_str(&text).unwrap();
                 let shown = answer["memories"].as_array().unwrap();
