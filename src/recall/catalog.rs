@@ -18,8 +18,8 @@ const LONG: usize = if cfg!(test) { 16 } else { 256 };
 /// So many memories, or bytes of them, go to the index at once.
 const MOST_DOCS: usize = 50_000;
 const MOST_BYTES: usize = 64 << 20;
-/// More versions are not waited for by who wants to know something at once.
-const AT_ONCE: i64 = if cfg!(test) { 32 } else { 10_000 };
+/// More versions than this are not read by who wants to know something soon, but left to who builds.
+const SOON: i64 = if cfg!(test) { 32 } else { 10_000 };
 
 /// How much of what has changed is taken in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub(super) enum Pace {
     /// All; in an index of another model words are enough.
     Words,
     /// As [`Pace::Words`], but much is left to who builds.
-    AtOnce,
+    Soon,
     /// All, into the index on the disk, unless another process does that now.
     Disk,
 }
@@ -197,7 +197,7 @@ impl Open {
         let (dir, model) = (store.index_dir(), model(store)?);
         let index = match pace {
             Pace::Whole | Pace::Disk => Index::open(&dir, model),
-            Pace::Words | Pace::AtOnce => Index::open_for_words(&dir, model),
+            Pace::Words | Pace::Soon => Index::open_for_words(&dir, model),
         };
         let index = index.map_err(|error| unusable(&error))?;
         Ok(Self {
@@ -264,7 +264,7 @@ impl Reader<'_> {
                 return Ok(ControlFlow::Break(()));
             }
             let newest = self.history.mark()?;
-            open.lags = self.pace == Pace::AtOnce && newest - open.mark.version > AT_ONCE;
+            open.lags = self.pace == Pace::Soon && newest - open.mark.version > SOON;
             if newest == open.mark.version || open.lags {
                 return Ok(ControlFlow::Continue(()));
             }

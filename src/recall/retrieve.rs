@@ -238,7 +238,7 @@ impl Recall {
             let history;
             (now, history) = match wait {
                 Wait::ForAll => self.known()?,
-                Wait::No => self.known_at_once()?,
+                Wait::No => self.known_soon()?,
             };
             let filter = Self::filter(ask, &history, self.store.now())?;
             (&mut *now, history, filter, None)
