@@ -28,10 +28,10 @@ const CODES: &str = "codes";
 const VECTORS: &str = "vectors";
 
 /// So many rows for each that is wanted are looked at again, the nearest by their codes; in all, at least and at most.
-const LOOKED_AT: (usize, RangeInclusive<usize>) = (80, 2000..=8000);
+const LOOKED_AT: (usize, RangeInclusive<usize>) = (80, 500..=8000);
 
 /// So many of those are scored.
-const SCORED: (usize, RangeInclusive<usize>) = (10, 200..=1000);
+const SCORED: (usize, RangeInclusive<usize>) = (10, 40..=1000);
 
 /// So many rows for `k` that are wanted: never fewer than four for each.
 fn enough((each, all): (usize, RangeInclusive<usize>), k: usize) -> usize {
