@@ -39,7 +39,7 @@ pub(crate) struct Facts {
     pub(crate) pinned: bool,
     pub(crate) tags: Vec<String>,
     pub(crate) key: Option<String>,
-    /// A hash of the folded content.
+    /// A number that contents have in common which may say the same.
     pub(crate) fold: u64,
     /// Seconds since 1970: the last change of the content.
     pub(crate) updated: i64,

@@ -38,6 +38,7 @@ mod settings;
 mod settle;
 mod since;
 mod snapshot;
+mod spare;
 mod stage;
 mod stats;
 mod sync;

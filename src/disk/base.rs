@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use super::lock::{self, LOCK};
 use super::made::Made;
 use super::mark::Marked;
-use super::room::{JOURNAL, JOURNAL_FILES, MEMORIES, ROOM, Room, sync_directory, syncable};
+use super::room::{self, JOURNAL, JOURNAL_FILES, MEMORIES, ROOM, Room, sync_directory, syncable};
 use super::sandbox::{Backend, Sandbox};
 use super::site::{self, Site};
 use super::stat::permissions;
@@ -90,6 +90,11 @@ impl Base {
     /// Where the journal is, for SQLite, which opens by name.
     pub(crate) fn journal_path(&self) -> PathBuf {
         self.path.join(ROOM).join(JOURNAL)
+    }
+
+    /// The inode of the journal's file; `None` when it is missing.
+    pub(crate) fn journal_inode(&self) -> Option<u64> {
+        room::inode(self.sandbox.base(), &format!("{ROOM}/{JOURNAL}"))
     }
 
     /// Bytes of the journal's files.

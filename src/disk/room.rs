@@ -185,7 +185,8 @@ fn is_not_found(error: &Error) -> bool {
     source.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::NotFound)
 }
 
-fn inode(dir: impl AsFd, name: &str) -> Option<u64> {
+/// The inode of what stands there, a link itself.
+pub(super) fn inode(dir: impl AsFd, name: &str) -> Option<u64> {
     rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| stat.st_ino)
 }
 

@@ -7,7 +7,7 @@ use super::filter::{admits, admitted};
 use super::lexical::best::Best;
 use super::lexical::statistics::Statistics;
 use super::lexical::{Asked, asked};
-use super::tail::{Known, Passage};
+use super::tail::Known;
 use super::vectors::Bitmap;
 use super::view::View;
 use super::{Filter, Hit, Hits, Index, IndexError, Query, Seen, Tail};
@@ -25,7 +25,7 @@ pub(super) fn search(index: &Index, tail: &Tail, query: &Query<'_>) -> Result<Hi
     let late: Vec<(&Known, usize)> = tail
         .docs()
         .filter(|known| admits(query.filter, known.doc.memory, &known.doc.facts))
-        .flat_map(|known| (0..known.passages.len()).map(move |ordinal| (known, ordinal)))
+        .flat_map(|known| (0..known.doc.passages.len()).map(move |ordinal| (known, ordinal)))
         .collect();
     let late = Late(late);
     let asked = if query.lexical { Some(terms(view, tail, query)?) } else { None };
@@ -51,8 +51,8 @@ pub(super) fn search(index: &Index, tail: &Tail, query: &Query<'_>) -> Result<Hi
 struct Late<'a>(Vec<(&'a Known, usize)>);
 
 impl<'a> Late<'a> {
-    fn passages(&self) -> impl Iterator<Item = (u32, &'a Passage)> {
-        (TAIL..).zip(self.0.iter().map(|&(known, ordinal)| &known.passages[ordinal]))
+    fn passages(&self) -> impl Iterator<Item = (u32, &'a Known, usize)> {
+        (TAIL..).zip(&self.0).map(|(place, &(known, ordinal))| (place, known, ordinal))
     }
 
     fn get(&self, place: u32) -> Option<(&'a Known, usize)> {
@@ -93,7 +93,8 @@ fn words(
         None => Vec::new(),
     };
     let weights: Vec<_> = asked.iter().map(|asked| (asked, statistics.weight(asked))).collect();
-    let scored = late.passages().map(|(place, passage)| (place, passage.score(&weights)));
+    let scored =
+        late.passages().map(|(place, known, ordinal)| (place, known.words()[ordinal].score(&weights)));
     Ok(best_of(found, scored.filter(|&(_, score)| score > 0.0), limit))
 }
 
@@ -108,7 +109,11 @@ fn meaning(
         Some(vectors) => vectors.search(vector, limit, admitted)?,
         None => Vec::new(),
     };
-    Ok(best_of(found, late.passages().map(|(place, passage)| (place, passage.cosine(vector))), limit))
+    Ok(best_of(
+        found,
+        late.passages().map(|(place, known, ordinal)| (place, known.cosine(ordinal, vector))),
+        limit,
+    ))
 }
 
 fn best_of(found: Vec<(u32, f32)>, late: impl Iterator<Item = (u32, f32)>, limit: usize) -> Vec<(u32, f32)> {
@@ -133,7 +138,7 @@ fn join(
             Entry::Occupied(mut both) => both.get_mut().0 = score,
             Entry::Vacant(one) => {
                 let cosine = match (vector, late.get(place), view.and_then(|view| view.vectors.as_ref())) {
-                    (Some(vector), Some((known, ordinal)), _) => known.passages[ordinal].cosine(vector),
+                    (Some(vector), Some((known, ordinal)), _) => known.cosine(ordinal, vector),
                     (Some(vector), None, Some(vectors)) => vectors.score(vector, place)?,
                     (None, ..) | (Some(_), None, None) => 0.0,
                 };
@@ -197,7 +202,7 @@ pub(super) fn each(
     }
     for known in tail.docs() {
         let facts = &known.doc.facts;
-        if !known.passages.is_empty() && admits(filter, known.doc.memory, facts) {
+        if !known.doc.passages.is_empty() && admits(filter, known.doc.memory, facts) {
             each(Seen {
                 memory: known.doc.memory,
                 importance: facts.importance,

@@ -17,7 +17,7 @@ const ENTRY: u8 = 0b1_0000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Row {
     pub(super) memory: u32,
-    /// The lower half of the hash of the folded content.
+    /// The lower half of the number of [`Facts`].
     pub(super) fold: u32,
     pub(super) updated: u32,
     /// 0: never.

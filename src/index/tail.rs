@@ -1,6 +1,8 @@
-//! What changed since the index was built, in memory: analysed once, when it is put there.
+//! What changed since the index was built, in memory. Its words are read once, when somebody first looks for words: who stores
+//! one entry after the other only asks for what they mean.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use tantivy::query::Bm25Weight;
@@ -24,37 +26,24 @@ pub(super) type State = (String, u64);
 #[derive(Debug)]
 pub(super) struct Known {
     pub(super) doc: Doc,
-    pub(super) passages: Vec<Passage>,
+    /// Of each passage.
+    vectors: Vec<Vec<f32>>,
+    words: OnceCell<Vec<Words>>,
 }
 
-/// A passage as it is scored.
-#[derive(Debug)]
-pub(super) struct Passage {
+/// The words of a passage, as they are scored.
+#[derive(Debug, Default)]
+pub(super) struct Words {
     terms: HashMap<String, u32>,
     length: u32,
-    pub(super) vector: Vec<f32>,
 }
 
 impl Tail {
     /// Puts a memory in place of what is known of it.
     pub(crate) fn put(&mut self, index: &Index, doc: Doc) {
         let memory = doc.memory;
-        let mut analyzer = analyzer(For::Document);
-        let passages = doc.passages.iter().map(|text| {
-            let mut passage = Passage { terms: HashMap::new(), length: 0, vector: index.model().embed(text) };
-            analyzer.token_stream(text).process(&mut |token| {
-                passage.length += 1;
-                match passage.terms.get_mut(&token.text) {
-                    Some(often) => *often += 1,
-                    None => {
-                        passage.terms.insert(token.text.clone(), 1);
-                    }
-                }
-            });
-            passage
-        });
-        let passages = passages.collect();
-        let is_new = self.docs.insert(memory, Known { doc, passages }).is_none();
+        let vectors = doc.passages.iter().map(|text| index.model().embed(text)).collect();
+        let is_new = self.docs.insert(memory, Known { doc, vectors, words: OnceCell::new() }).is_none();
         let state = index.state();
         if state != self.state {
             self.hidden = self.hidden_by(index);
@@ -91,29 +80,50 @@ impl Tail {
 
     /// Adds what it holds to the counts that words are weighed by.
     pub(super) fn count(&self, asked: &[Asked], statistics: &mut statistics::Statistics) {
-        let passages = || self.docs.values().flat_map(|known| &known.passages);
-        statistics.add_documents(
-            passages().count() as u64,
-            passages().map(|passage| u64::from(passage.length)).sum(),
-        );
+        let passages = || self.docs.values().flat_map(Known::words);
+        statistics
+            .add_documents(passages().count() as u64, passages().map(|words| u64::from(words.length)).sum());
         for asked in asked {
-            let found = passages().filter(|passage| passage.terms.contains_key(&asked.term)).count();
+            let found = passages().filter(|words| words.terms.contains_key(&asked.term)).count();
             statistics.add(&asked.term, found as u64);
         }
     }
 }
 
-impl Passage {
+impl Known {
+    /// The words of each passage.
+    pub(super) fn words(&self) -> &[Words] {
+        self.words.get_or_init(|| {
+            let mut analyzer = analyzer(For::Document);
+            let read = |text: &String| {
+                let mut words = Words::default();
+                analyzer.token_stream(text).process(&mut |token| {
+                    words.length += 1;
+                    match words.terms.get_mut(&token.text) {
+                        Some(often) => *often += 1,
+                        None => {
+                            words.terms.insert(token.text.clone(), 1);
+                        }
+                    }
+                });
+                words
+            };
+            self.doc.passages.iter().map(read).collect()
+        })
+    }
+
+    /// The cosine of a passage to a normalised vector.
+    pub(super) fn cosine(&self, ordinal: usize, vector: &[f32]) -> f32 {
+        self.vectors[ordinal].iter().zip(vector).map(|(one, other)| one * other).sum()
+    }
+}
+
+impl Words {
     /// BM25; 0 where it holds none of the words.
     pub(super) fn score(&self, asked: &[(&Asked, Bm25Weight)]) -> f32 {
         let each = asked.iter().filter_map(|(asked, weight)| {
             self.terms.get(&asked.term).map(|&often| statistics::score(weight, self.length, often))
         });
         each.sum()
-    }
-
-    /// The cosine to a normalised vector.
-    pub(super) fn cosine(&self, vector: &[f32]) -> f32 {
-        self.vector.iter().zip(vector).map(|(one, other)| one * other).sum()
     }
 }

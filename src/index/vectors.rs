@@ -32,11 +32,11 @@ const CODES: &str = "codes";
 const VECTORS: &str = "vectors";
 
 /// So many rows for each that is wanted are looked at again, the nearest by their codes; in all, at least and at most.
-const LOOKED_AT: (usize, RangeInclusive<usize>) = (160, 4000..=16_000);
+const LOOKED_AT: (usize, RangeInclusive<usize>) = (160, 500..=16_000);
 
 /// So many of those are scored, where rows are held, and where each is read from the file.
-const SCORED: (usize, RangeInclusive<usize>) = (20, 400..=2000);
-const SCORED_IN_FILE: (usize, RangeInclusive<usize>) = (10, 200..=1000);
+const SCORED: (usize, RangeInclusive<usize>) = (20, 40..=2000);
+const SCORED_IN_FILE: (usize, RangeInclusive<usize>) = (10, 40..=1000);
 
 /// So many bytes of `vectors` are held in memory by who asks again: to read two thousand rows takes longer than all the rest.
 const HELD: usize = 64 << 20;

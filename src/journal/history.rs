@@ -59,6 +59,7 @@ impl Reader {
             | OpenFlags::SQLITE_OPEN_EXRESCODE;
         let db = Connection::open_with_flags(path, flags)?;
         db.busy_timeout(FOREIGN_WAIT)?;
+        db.set_prepared_statement_cache_capacity(48);
         schema::plan_once(&db)?;
         let format = db.query_row("PRAGMA user_version", [], |row| row.get(0))?;
         Ok((db, format))
@@ -71,12 +72,31 @@ impl Reader {
     /// From now on all is read as it is at this moment.
     pub(crate) fn freeze(&self) -> Result<()> {
         if self.db.is_autocommit() {
-            // The snapshot is taken by the first thing that is read.
-            self.db
-                .execute_batch("BEGIN; SELECT count(*) FROM meta;")
-                .map_err(failure("freeze the history"))?;
+            let begin = || {
+                self.db.prepare_cached("BEGIN")?.execute([])?;
+                // The snapshot is taken by the first thing that is read.
+                self.db.prepare_cached("SELECT EXISTS (SELECT 1 FROM meta)")?.query_row([], |_| Ok(()))
+            };
+            begin().map_err(failure("freeze the history"))?;
         }
         Ok(())
+    }
+
+    /// Ends what [`Reader::freeze`] began: nobody who writes has to do with it any more.
+    pub(crate) fn rest(&self) -> Result<()> {
+        if self.db.is_autocommit() {
+            return Ok(());
+        }
+        let end = self.db.prepare_cached("ROLLBACK").and_then(|mut end| end.execute([]));
+        end.map(drop).map_err(failure("end reading"))
+    }
+
+    /// Whether the tables still are those that this program knows: another process may have brought them up to date since.
+    pub(crate) fn is_current(&self) -> bool {
+        let format = self.db.prepare_cached("PRAGMA user_version");
+        format
+            .and_then(|mut format| format.query_row([], |row| row.get(0)))
+            .is_ok_and(|found: i64| found == schema::FORMAT)
     }
 }
 

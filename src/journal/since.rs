@@ -11,6 +11,8 @@ use super::history::READ;
 use super::{History, below, failure};
 use crate::error::Result;
 use crate::hash::Hash;
+use crate::id::MemoryId;
+use crate::path::MemoryPath;
 use crate::version::{Operation, Version};
 
 /// Whether what is known from a mark on can be brought up to date.
@@ -95,6 +97,16 @@ impl History<'_> {
     /// The newest version of a memory (its row), a deletion too.
     pub(crate) fn of_row(self, memory: i64) -> Result<Option<Version>> {
         self.newest(memory)
+    }
+
+    /// Which memory a row is of, and where it lives; `None` where it does not.
+    pub(crate) fn place_of(self, memory: i64) -> Result<Option<(MemoryId, MemoryPath)>> {
+        let mut query = self.prepare("SELECT id, path FROM memory WHERE n = ?1 AND live = 1 AND head > 0")?;
+        let read = |row: &rusqlite::Row<'_>| {
+            let path = MemoryPath::from_normal(row.get::<_, String>(1)?);
+            Ok((MemoryId(ulid::Ulid::from_bytes(row.get(0)?)), path))
+        };
+        query.query_row(params![memory], read).optional().map_err(failure(READ))
     }
 
     /// Calls `each` with the rows of the memories that live at or below a path (`""`: of all).

@@ -128,6 +128,44 @@ impl Saying {
     }
 }
 
+/// What texts have in common that are the same or near: their letters and digits, folded, short forms in full, without fillers.
+/// Others may have it in common, too (`C` and `C++`).
+pub(super) fn gist(text: &str) -> String {
+    let folded = entry::folded(text);
+    let mut gist = String::with_capacity(folded.len());
+    let mut add = |word: &str| {
+        if !word.is_empty() && !FILLERS.contains(&word) {
+            gist.push_str(word);
+            gist.push(' ');
+        }
+    };
+    for chunk in folded.split(' ').flat_map(chunks) {
+        let inner = chunk.trim_matches(|c: char| !c.is_alphanumeric());
+        let (inner, more) = match inner.strip_suffix("n't").or_else(|| inner.strip_suffix("n’t")) {
+            Some("ca") => ("can", "not"),
+            Some(verb) => (verb, "not"),
+            None if inner == "cannot" => ("can", "not"),
+            None => (inner, ""),
+        };
+        inner.split(|c: char| !c.is_alphanumeric()).for_each(&mut add);
+        add(more);
+    }
+    gist
+}
+
+/// What stands between blanks, each character of a script without blanks by itself.
+fn chunks(word: &str) -> impl Iterator<Item = &str> {
+    let mut rest = word;
+    std::iter::from_fn(move || {
+        let first = rest.chars().next()?;
+        let end =
+            if is_unspaced(first) { first.len_utf8() } else { rest.find(is_unspaced).unwrap_or(rest.len()) };
+        let (chunk, after) = rest.split_at(end);
+        rest = after;
+        Some(chunk)
+    })
+}
+
 /// What opens a quotation; a point at a word's beginning belongs to it (`.env`).
 fn opens(c: char) -> bool {
     matches!(c, '"' | '\'' | '“' | '„' | '‘' | '«' | '「' | '《' | '¿' | '¡')
@@ -266,6 +304,8 @@ fn kind(raw: &str, folded: &str, begins_sentence: bool) -> Kind {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn is_near(a: &str, b: &str) -> bool {
@@ -320,6 +360,81 @@ mod tests {
             assert!(!is_near(a, b), "{a} | {b}");
         }
         assert!(!Saying::of("grep with -V here").is_same(&Saying::of("grep with -v here")));
+    }
+
+    /// What carries facts, and what does not, in many forms.
+    const PIECES: &[&str] = &[
+        "The",
+        "the",
+        "user",
+        "User",
+        "doesn't",
+        "DOESN'T",
+        "does",
+        "not",
+        "can't",
+        "cannot",
+        "Cannot",
+        "can",
+        "really",
+        "have",
+        "haven't",
+        "now",
+        "now.",
+        "stop!",
+        "stop",
+        "Stop,",
+        "sub-way",
+        "Sub-way",
+        "sub",
+        "way",
+        "(sub)",
+        "C++",
+        "C#",
+        "\"tea\"",
+        "tea",
+        "5'",
+        "5",
+        "用户",
+        "用户了",
+        "用",
+        "户",
+        "了",
+        "中can't",
+        "中",
+        "CAN'T",
+        "...",
+        "…",
+        ";",
+        "ｔｅａ",
+    ];
+
+    /// Texts made of the same few words, so that many of them are the same or near.
+    fn any_text() -> impl Strategy<Value = String> {
+        prop::collection::vec(prop::sample::select(PIECES), 0..6).prop_map(|words| words.join(" "))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4096))]
+
+        #[test]
+        fn what_is_the_same_or_near_has_one_gist(text in any_text(), filler in 0..4_usize, at in 0..6_usize, other in any_text()) {
+            let mut words: Vec<&str> = text.split(' ').collect();
+            words.insert(at.min(words.len()), ["really", "the", "NOW", "了"][filler]);
+            for other in [words.join(" "), text.to_uppercase(), text.replace(['.', ','], ""), other] {
+                let (one, two) = (Saying::of(&text), Saying::of(&other));
+                if one.is_same(&two) || one.is_near(&two) {
+                    prop_assert_eq!(gist(&text), gist(&other), "{} | {}", text, other);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_gist_is_what_carries_a_fact() {
+        assert_eq!(gist("The User really doesn't like sub-ways!"), "user does not like sub ways ");
+        assert_eq!(gist("用户了 can't"), "用 户 can not ");
+        assert_ne!(gist("It takes 3 days."), gist("It takes 4 days."));
     }
 
     #[test]

@@ -3,18 +3,20 @@
 //! Who may be the same, or is alike, is looked up before; what that comes to is decided inside the store's lock, on the files
 //! as they are then and with what came meanwhile.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use super::alike::Saying;
 use super::record::{CATEGORIES, Record, Times, fold, is_category};
 use super::{DateTime, Error, MemoryId, MemoryPath, Recall, Result, Utc, rank};
-use crate::entry::{self, Broken, Value};
+use crate::entry::{self, Value};
 use crate::index::{Filter, Hit, Hits, Query};
 use crate::journal::Reach;
 use crate::store::{Edit, Found, History, Look, OnSimilar, Recent, RecentState, Settings, Snapshot, Warned};
 use crate::version::Version;
 
+mod decide;
 mod field;
+
+use decide::{Decision, Known, MOST_SIMILAR, decide};
 
 /// An entry to be stored.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -69,28 +71,20 @@ pub struct Similar {
     pub differs: Vec<&'static str>,
 }
 
-/// So many are returned as alike.
-const MOST_SIMILAR: usize = 3;
-/// Less alike than this is not worth telling: of the real updates in the labelled pairs all are above it.
-const LEAST_SIMILAR: f32 = 0.5;
 /// So many entries of a category may begin with the same words.
 const MOST_ALIKE_NAMES: u32 = 100_000;
-/// So many are looked for by words and by meaning each, with the rarest words of the text, and so many of them are looked at
-/// closely, the likeliest: reading them is what storing costs beside the change itself. A near-duplicate has nearly all the
-/// words, so that it is among the first by those.
+/// So many of what is nearest in meaning are looked for, or (where that may not tell enough) so many by words, too, with the
+/// rarest words of the text. What is the same or near is found by its gist.
+const NEAREST: usize = MOST_SIMILAR + 1;
 const CANDIDATES: usize = 24;
+const MOST_CANDIDATES: usize = 400;
 const WORDS: usize = 16;
+/// So many of those are read: that costs more than to find them.
 const LOOKED_AT: usize = 8;
 /// What is less like the text, by words and by meaning, is not looked at: it would not be told.
 const LEAST_LIKELY: f32 = 0.4;
-
-/// An entry that may be the same, or alike.
-#[derive(Debug, Clone)]
-struct Candidate {
-    path: MemoryPath,
-    /// The cosine of the two texts, where the index told it.
-    cosine: f32,
-}
+/// A text of at most so many bytes is one passage, and all of it counts for its vector.
+const SHORT: usize = 1000;
 
 /// What was found out before the lock is taken.
 struct Candidates {
@@ -98,22 +92,8 @@ struct Candidates {
     mark: i64,
     /// Whether there is certainly room for one entry more.
     has_room: bool,
-    all: Vec<Candidate>,
-}
-
-/// A candidate, read.
-struct Known {
-    id: MemoryId,
-    path: MemoryPath,
-    text: String,
-    record: Record,
-    cosine: f32,
-}
-
-impl Known {
-    fn content(&self) -> &str {
-        self.record.content(&self.text)
-    }
+    /// Those that may be the same, or alike: where they are, and the cosine of the two texts, where the index told it.
+    all: HashMap<MemoryId, (MemoryPath, f32)>,
 }
 
 impl Recall {
@@ -130,12 +110,15 @@ impl Recall {
         let store = &self.store;
         let new = field::checked(new, store.settings(), store.now())?;
         self.look_before_storing()?;
-        let Candidates { mark, has_room, all: candidates } = self.candidates(&new)?;
-        let settings = store.settings().clone();
+        let candidates = self.candidates(&new)?;
+        let has_room = candidates.has_room;
         let now = store.now();
+        let same = store.clone();
         let (stored, warned) = store.change_warned(move |snapshot| {
-            let known = read(snapshot, mark, &candidates, &new, &settings, now)?;
-            decide(snapshot, &new, &known, &settings, now)
+            let settings = same.settings();
+            let known = read(snapshot, &candidates, &new, settings, now)?;
+            let decision = decide(&new, &known, &settings.entries, now);
+            carry_out(snapshot, &new, decision, settings, now)
         })?;
         if !has_room && stored.duplicate_of.is_none() {
             // It is stored, whatever comes of the others.
@@ -181,50 +164,60 @@ impl Recall {
     /// Entries that may be the same as a new one, or alike.
     fn candidates(&self, new: &NewEntry) -> Result<Candidates> {
         let (mut catalog, history) = self.known()?;
-        let now = self.store.now().timestamp();
-        let mut rows: HashMap<i64, f32> = HashMap::new();
-        let base = Filter::entries(now);
+        let base = Filter::entries(self.store.now().timestamp());
         let category = vec![new.category.clone()];
-        let same = Filter { fold: Some(fold(&new.content)), categories: category.clone(), ..base.clone() };
         let store = &self.store;
-        rows.extend(catalog.all(store, &history, &same)?.into_iter().map(|seen| (seen.memory, 1.0)));
+        let mut rows: HashMap<i64, f32> = HashMap::new();
+        let gist = Filter { fold: Some(fold(&new.content)), categories: category.clone(), ..base.clone() };
+        rows.extend(catalog.all(store, &history, &gist)?.into_iter().map(|seen| (seen.memory, 0.0)));
         if let Some(key) = &new.key {
             let keyed = Filter { key: Some(key.clone()), categories: category, ..base.clone() };
-            for seen in catalog.all(store, &history, &keyed)? {
-                rows.entry(seen.memory).or_default();
-            }
+            rows.extend(catalog.all(store, &history, &keyed)?.into_iter().map(|seen| (seen.memory, 0.0)));
         }
-        let query = Query {
+        let is_settled = store.settings().entries.on_similar == OnSimilar::Report;
+        // The model that is in the program knows every word that is not long: those of ASCII are.
+        let by_words = !new.content.is_ascii() || new.content.len() > SHORT;
+        let (candidates, most) =
+            if is_settled && !by_words { (NEAREST, NEAREST) } else { (CANDIDATES, LOOKED_AT) };
+        let mut query = Query {
             text: &new.content,
             filter: &base,
-            candidates: CANDIDATES,
+            candidates,
             words: WORDS,
-            lexical: true,
+            lexical: by_words,
             semantic: true,
         };
-        let Hits { hits, ideal } = catalog.search(store, &history, &query)?;
-        let mut alike: Vec<(f32, Hit)> = hits
-            .into_iter()
-            .map(|hit| (rank::by_words(hit.lexical, ideal).max(hit.semantic), hit))
-            .filter(|(likeness, _)| *likeness >= LEAST_LIKELY)
-            .collect();
-        alike.sort_by(|(a, hit), (b, other)| b.total_cmp(a).then(hit.memory.cmp(&other.memory)));
-        for (_, hit) in alike.into_iter().take(LOOKED_AT) {
-            let cosine = rows.entry(hit.memory).or_default();
-            *cosine = cosine.max(hit.semantic);
+        let alike = loop {
+            let alike = likely(catalog.search(store, &history, &query)?);
+            let memories: HashSet<i64> = alike.iter().map(|hit| hit.memory).collect();
+            // Unless few entries have most of the passages.
+            let is_enough = alike.len() < query.candidates || memories.len() >= most;
+            if is_enough || query.candidates >= MOST_CANDIDATES {
+                break alike;
+            }
+            query.candidates *= 4;
+        };
+        let mut nearest = HashSet::new();
+        for hit in alike {
+            if nearest.len() < most || nearest.contains(&hit.memory) {
+                nearest.insert(hit.memory);
+                let cosine = rows.entry(hit.memory).or_default();
+                *cosine = cosine.max(hit.semantic);
+            }
         }
-        let mut candidates = Vec::with_capacity(rows.len());
+        let mut all = HashMap::with_capacity(rows.len());
         for (row, cosine) in rows {
-            if let Some(path) = history.of_row(row)?.as_ref().and_then(Version::place) {
-                candidates.push(Candidate { path: path.clone(), cosine });
+            if let Some((id, path)) = history.place_of(row)? {
+                all.insert(id, (path, cosine));
             }
         }
         // What is to be superseded is read whatever it says.
         for &id in &new.supersedes {
-            candidates.push(Candidate { path: place(&history, id)?, cosine: 0.0 });
+            let path = place(&history, id)?;
+            all.entry(id).or_insert((path, 0.0));
         }
-        let has_room = (catalog.most_entries() as u64) < self.store.settings().entries.max;
-        Ok(Candidates { mark: catalog.mark(), has_room, all: candidates })
+        let has_room = (catalog.most_entries() as u64) < store.settings().entries.max;
+        Ok(Candidates { mark: catalog.mark(), has_room, all })
     }
 }
 
@@ -234,42 +227,40 @@ fn place(history: &History, id: MemoryId) -> Result<MemoryPath> {
     version.as_ref().and_then(Version::place).cloned().ok_or(Error::NoMemory { id })
 }
 
-/// Reads the candidates as they are inside the lock, with the entries that came after `mark`.
+/// Reads the candidates as they are inside the lock, with the entries that came after they were looked up.
 fn read(
     snapshot: &mut Snapshot<'_>,
-    mark: i64,
-    candidates: &[Candidate],
+    candidates: &Candidates,
     new: &NewEntry,
     settings: &Settings,
     now: DateTime<Utc>,
 ) -> Result<Vec<Known>> {
-    let mut paths: HashMap<MemoryPath, f32> = HashMap::new();
-    for candidate in candidates {
-        let cosine = paths.entry(candidate.path.clone()).or_default();
-        *cosine = cosine.max(candidate.cosine);
-    }
-    let mut note = |recent: Recent<'_>| {
-        if matches!(recent.state, RecentState::Text(_)) && !recent.path.is_passed_over() {
-            paths.entry(recent.path.clone()).or_default();
-        }
+    let cosine = |id| candidates.all.get(&id).map_or(0.0, |&(_, cosine)| cosine);
+    let mut places: HashMap<MemoryId, MemoryPath> =
+        candidates.all.iter().map(|(&id, (path, _))| (id, path.clone())).collect();
+    let reach = snapshot.heads_since(candidates.mark, &mut |recent| {
+        note(&mut places, &recent);
         Ok(())
-    };
-    if snapshot.heads_since(mark, &mut note)? == Reach::Gap {
+    })?;
+    if reach == Reach::Gap {
         // It cannot be told what is new, so all is.
-        let _ = snapshot.heads_since(0, &mut note)?;
+        places.clear();
+        let _ = snapshot.heads_since(0, &mut |recent| {
+            note(&mut places, &recent);
+            Ok(())
+        })?;
     }
     let mut known = Vec::new();
-    for (path, cosine) in paths {
+    for (id, path) in places {
         let Found::File(bytes) = snapshot.read(&path)? else { continue };
         let Ok(text) = std::str::from_utf8(&bytes) else { continue };
-        let Some(id) = snapshot.memory_at(&path)? else { continue };
         let record = Record::read(text, &path, Times::unknown(), &settings.entries.categories);
         let is_wanted = new.supersedes.contains(&id);
         if is_wanted && !record.is_entry {
             return Err(Error::PlainFile { path });
         }
         if record.is_entry && (is_wanted || !record.is_expired(now)) {
-            known.push(Known { id, path, text: text.to_owned(), record, cosine });
+            known.push(Known { id, path, text: text.to_owned(), record, cosine: cosine(id) });
         }
     }
     if let Some(&id) = new.supersedes.iter().find(|&&id| known.iter().all(|known| known.id != id)) {
@@ -280,52 +271,28 @@ fn read(
     Ok(known)
 }
 
-/// What a new entry comes to, given what is known: edits, and the answer.
-fn decide(
+/// Takes note of where a memory is now, if it is one that may hold an entry.
+fn note(places: &mut HashMap<MemoryId, MemoryPath>, recent: &Recent<'_>) {
+    if matches!(recent.state, RecentState::Text(_)) && !recent.path.is_passed_over() {
+        places.insert(recent.memory, recent.path.clone());
+    } else {
+        places.remove(&recent.memory);
+    }
+}
+
+/// The edits of a decision, and the answer.
+fn carry_out(
     snapshot: &mut Snapshot<'_>,
     new: &NewEntry,
-    known: &[Known],
+    decision: Decision<'_>,
     settings: &Settings,
     now: DateTime<Utc>,
 ) -> Result<(Vec<Edit>, Stored)> {
-    let saying = Saying::of(&new.content);
-    let sayings: Vec<Saying> = known.iter().map(|one| Saying::of(one.content())).collect();
-    let is_replaced = |one: &Known| {
-        let has_key = new.key.is_some() && one.record.key == new.key;
-        new.supersedes.contains(&one.id) || has_key && one.record.category.as_ref() == Some(&new.category)
-    };
-    let duplicate = known.iter().zip(&sayings).position(|(one, old)| {
-        one.record.category.as_ref() == Some(&new.category)
-            && !new.supersedes.contains(&one.id)
-            // Another key is another thing, however it is worded.
-            && (one.record.key.is_none() || new.key.is_none() || one.record.key == new.key)
-            && (saying.is_same(old) || saying.is_near(old))
-    });
-    // Front matter that cannot be edited in place is a person's own form of YAML: that entry stays, and this one beside it.
-    let merged = duplicate.and_then(|at| {
-        let is_same = saying.is_same(&sayings[at]);
-        merged(&known[at], new, is_same, now).ok().map(|text| (at, text))
-    });
-    let duplicate = merged.as_ref().map(|(at, _)| *at);
-    let mut superseded = Vec::new();
-    let mut similar = Vec::new();
-    for (at, (one, old)) in known.iter().zip(&sayings).enumerate().filter(|(at, _)| Some(*at) != duplicate) {
-        let score = one.cosine.max(saying.overlap(old));
-        let is_so_alike = settings.entries.on_similar == OnSimilar::Supersede
-            && one.record.category.as_ref() == Some(&new.category)
-            && f64::from(score) > settings.entries.similar_threshold;
-        if is_replaced(one) || is_so_alike {
-            superseded.push(at);
-        } else if score >= LEAST_SIMILAR {
-            let (content, differs) = (one.content().to_owned(), saying.differences(old));
-            similar.push(Similar { id: one.id, content, score, differs });
-        }
-    }
-    similar.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id)));
-    similar.truncate(MOST_SIMILAR);
-    let mut edits: Vec<Edit> = superseded.iter().map(|&at| Edit::remove(&known[at].path)).collect();
-    let (memory_id, path, text) = if let Some((at, text)) = merged {
-        let one = &known[at];
+    let Decision { duplicate, superseded, similar } = decision;
+    let mut edits: Vec<Edit> = superseded.iter().map(|one| Edit::remove(&one.path)).collect();
+    let superseded: Vec<MemoryId> = superseded.into_iter().map(|one| one.id).collect();
+    let duplicate_of = duplicate.as_ref().map(|(one, _)| one.id);
+    let (memory_id, path, text) = if let Some((one, text)) = duplicate {
         (one.id, one.path.clone(), text)
     } else {
         let path = free_path(snapshot, &new.category, &settings.guard.mask(&new.content))?;
@@ -336,10 +303,18 @@ fn decide(
     if !superseded.is_empty() {
         snapshot.because(format!("superseded by {memory_id}"));
     }
-    let superseded = superseded.into_iter().map(|at| known[at].id).collect();
-    let duplicate_of = duplicate.map(|at| known[at].id);
-    let warned = Vec::new();
-    Ok((edits, Stored { memory_id, path, superseded, duplicate_of, similar, warned }))
+    Ok((edits, Stored { memory_id, path, superseded, duplicate_of, similar, warned: Vec::new() }))
+}
+
+/// The hits that are alike at all, the likeliest first.
+fn likely(Hits { hits, ideal }: Hits) -> Vec<Hit> {
+    let mut likely: Vec<(f32, Hit)> = hits
+        .into_iter()
+        .map(|hit| (rank::by_words(hit.lexical, ideal).max(hit.semantic), hit))
+        .filter(|(likeness, _)| *likeness >= LEAST_LIKELY)
+        .collect();
+    likely.sort_by(|(a, hit), (b, other)| b.total_cmp(a).then(hit.memory.cmp(&other.memory)));
+    likely.into_iter().map(|(_, hit)| hit).collect()
 }
 
 /// The file of a new entry, with its id where that is known.
@@ -357,36 +332,6 @@ pub(super) fn composed(id: Option<MemoryId>, new: &NewEntry, created: DateTime<U
         fields.push(("pinned", Value::Flag(true)));
     }
     entry::compose(&fields, &new.content)
-}
-
-/// The file of an entry that is stored once more; `is_same`: in the same words.
-fn merged(old: &Known, new: &NewEntry, is_same: bool, now: DateTime<Utc>) -> Result<String, Broken> {
-    let record = &old.record;
-    let mut edits = vec![("updated_at", Some(Value::Time(now)))];
-    let importance = record.importance.unwrap_or(1).max(new.importance);
-    if record.importance != Some(importance) {
-        edits.push(("importance", Some(Value::Integer(importance.into()))));
-    }
-    let mut tags = record.tags.clone();
-    for tag in &new.tags {
-        field::add_tag(&mut tags, tag);
-    }
-    if tags != record.tags {
-        edits.push(("tags", Some(Value::List(tags))));
-    }
-    // What is said last counts; to say nothing is to say for ever.
-    if new.expires_at != record.expires {
-        edits.push(("expires_at", new.expires_at.map(Value::Time)));
-    }
-    if record.key.is_none() && new.key.is_some() {
-        edits.push(("key", new.key.clone().map(Value::Text)));
-    }
-    if new.pinned && !record.pinned {
-        edits.push(("pinned", Some(Value::Flag(true))));
-    }
-    let text = entry::edit(&old.text, &edits)?;
-    // Only what says it in other words is written anew.
-    if is_same { Ok(text) } else { entry::with_body(&text, &new.content) }
 }
 
 /// A path for a new entry where nothing stands.

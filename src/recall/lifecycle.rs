@@ -45,18 +45,23 @@ struct Judged {
 const AT_ONCE: usize = 256;
 
 impl Recall {
-    /// Removes entries that have expired, that are too many, or that are unused where the settings say so; with `dry_run` it
-    /// only says which. Each can be restored until retention takes its versions.
+    /// Removes entries that have expired, that are too many, or that are unused where the settings say so. Each can be restored
+    /// until retention takes its versions.
     ///
     /// # Errors
     /// As [`Store::change`](crate::Store::change).
-    pub fn prune(&self, dry_run: bool) -> Result<Vec<Doomed>> {
+    pub fn prune(&self) -> Result<Vec<Doomed>> {
         self.look_around()?;
-        let doomed = self.doomed(None)?;
-        if dry_run {
-            return Ok(doomed.into_iter().map(|one| one.doomed).collect());
-        }
-        self.end_all(&doomed)
+        self.end_all(&self.doomed(None)?)
+    }
+
+    /// What [`Recall::prune`] would remove.
+    ///
+    /// # Errors
+    /// As [`Recall::retrieve`].
+    pub fn preview_prune(&self) -> Result<Vec<Doomed>> {
+        self.look_around()?;
+        Ok(self.doomed(None)?.into_iter().map(|one| one.doomed).collect())
     }
 
     fn end_all(&self, doomed: &[Judged]) -> Result<Vec<Doomed>> {

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
+use super::alike::gist;
 use super::passages::{self, Span};
 use crate::entry::{self, Fields, Front};
 use crate::hash::Hash;
@@ -153,9 +154,9 @@ impl Record {
     }
 }
 
-/// A number for a text that is the same for all texts that fold to the same.
+/// A number for a text that is the same for all texts that may say the same.
 pub(super) fn fold(content: &str) -> u64 {
-    let hash = Hash::of(entry::folded(content).as_bytes());
+    let hash = Hash::of(gist(content).as_bytes());
     u64::from_be_bytes(std::array::from_fn(|at| hash.0[at]))
 }
 

@@ -1,12 +1,13 @@
 //! What a store is made of while it is open.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, Weak};
 
 use chrono::{DateTime, Utc};
 
 use super::gate::Warned;
 use super::queue::lock;
+use super::spare::Spare;
 use super::{Hidden, Settings};
 use crate::disk::{Base, Mark};
 use crate::error::{Error, Result, Trouble};
@@ -25,6 +26,8 @@ pub(super) struct Core {
     pub(super) warning: Mutex<Option<Error>>,
     /// What looks like a secret in what was stored.
     pub(super) warned: Mutex<Vec<Warned>>,
+    /// Beside the journal that the engine has open.
+    pub(super) spare: Mutex<Weak<Spare>>,
 }
 
 impl Core {

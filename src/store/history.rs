@@ -1,8 +1,9 @@
 //! The history of a store, for reading: no lock is held, and no writer waits.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
+use super::spare::Spare;
 use super::{Inner, Store};
 use crate::error::{Error, NoContent, Result};
 use crate::id::{MemoryId, VersionId};
@@ -15,8 +16,18 @@ use crate::version::{Log, Operation, Version};
 ///
 /// What others did to the files is in it once somebody has looked: [`Store::absorb`], [`Store::check`], or a change.
 pub struct History {
-    reader: Reader,
+    /// There until it is dropped.
+    reader: Option<Reader>,
+    spare: Weak<Spare>,
     inner: Arc<Inner>,
+}
+
+impl Drop for History {
+    fn drop(&mut self) {
+        if let (Some(reader), Some(spare)) = (self.reader.take(), self.spare.upgrade()) {
+            spare.keep(reader);
+        }
+    }
 }
 
 impl std::fmt::Debug for History {
@@ -33,7 +44,11 @@ impl Store {
     /// cannot be.
     pub fn history(&self) -> Result<History> {
         self.inner.mend();
-        let reader = if let Some(reader) = self.open_reader()? {
+        let spare = self.spare();
+        let kept = spare.upgrade().and_then(|spare| spare.take());
+        let reader = if let Some(reader) = kept {
+            reader
+        } else if let Some(reader) = self.open_reader()? {
             reader
         } else {
             // It is made, or brought up to date, by who opens it for writing.
@@ -41,7 +56,7 @@ impl Store {
             let gone = || Error::read("open the journal", std::io::Error::from(std::io::ErrorKind::NotFound));
             self.open_reader()?.ok_or_else(gone)?
         };
-        Ok(History { reader, inner: Arc::clone(&self.inner) })
+        Ok(History { reader: Some(reader), spare, inner: Arc::clone(&self.inner) })
     }
 
     /// The journal, for reading beside writers; `None` where there is none yet.
@@ -161,12 +176,16 @@ impl History {
     /// From now on all is read as it is at this moment. While it is, nothing that was redacted since is out of the
     /// journal's files.
     pub(crate) fn freeze(&self) -> Result<()> {
-        self.reader.freeze()
+        self.reader().freeze()
     }
 
     /// What the journal says.
     pub(crate) fn journal(&self) -> crate::journal::History<'_> {
-        self.reader.history()
+        self.reader().history()
+    }
+
+    fn reader(&self) -> &Reader {
+        self.reader.as_ref().expect("it is there until the history is dropped")
     }
 
     /// The store whose history it is.

@@ -119,6 +119,7 @@ impl Builder {
             poison: Mutex::new(None),
             warning: Mutex::new(None),
             warned: Mutex::default(),
+            spare: Mutex::default(),
         };
         let inner =
             Inner { core, queue: Queue::default(), engine: Mutex::default(), noticed: Mutex::default() };

@@ -7,7 +7,8 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 
 use super::absorb::Read;
-use super::{Actor, Core, erase, recover, sync};
+use super::spare::Spare;
+use super::{Actor, Core, erase, lock, recover, sync};
 use crate::disk::{Base, Held, Look, Mark, OpenFile, Place, Room, check_writable};
 use crate::error::{Error, Result};
 use crate::journal::{Journal, Record, Run, Step};
@@ -22,9 +23,9 @@ pub(super) struct Engine {
 }
 
 struct OpenJournal {
+    /// Goes before the journal does: who closes it last brings its log into it.
+    spare: Arc<Spare>,
     journal: Journal,
-    /// Of `journal.db`, to notice when somebody removed or replaced it.
-    inode: Option<u64>,
 }
 
 /// The right to change the store.
@@ -161,7 +162,7 @@ impl Engine {
 
     fn journal(&mut self, core: &Core, room: &Room) -> Result<&mut Journal> {
         let inode = room.journal_inode();
-        if self.journal.as_ref().is_some_and(|open| open.inode != inode || inode.is_none()) {
+        if self.journal.as_ref().is_some_and(|open| !open.spare.is_of(inode)) {
             self.journal = None;
         }
         let open = match self.journal.take() {
@@ -181,7 +182,9 @@ fn open_journal(core: &Core, room: &Room, is_new: bool) -> Result<OpenJournal> {
     if is_new {
         room.sync()?;
     }
-    Ok(OpenJournal { journal, inode: room.journal_inode() })
+    let spare = Arc::new(Spare::of(room.journal_inode()));
+    *lock(&core.spare) = Arc::downgrade(&spare);
+    Ok(OpenJournal { spare, journal })
 }
 
 impl Session<'_> {

@@ -74,6 +74,11 @@ impl History {
         self.journal().of_row(memory)
     }
 
+    /// Which memory a row is of, and where it lives; `None` where it does not.
+    pub(crate) fn place_of(&self, memory: i64) -> Result<Option<(MemoryId, MemoryPath)>> {
+        self.journal().place_of(memory)
+    }
+
     /// Calls `each` with the rows of the memories that live at or below a path.
     pub(crate) fn live_below(
         &self,

@@ -38,6 +38,7 @@ mod revert;
 mod scan;
 mod search;
 mod since;
+mod spare;
 mod unmake;
 mod withdraw;
 

@@ -26,13 +26,13 @@ pub(in crate::cli) struct How {
 pub(in crate::cli) fn run(opened: &Opened, how: How, out: &mut Out) -> Result<u8, Fault> {
     let recall = recall(opened);
     if !how.is_dry && !how.is_sure && stdin().is_terminal() {
-        let doomed = recall.prune(true)?;
+        let doomed = recall.preview_prune()?;
         if !doomed.is_empty() && !is_meant(&doomed)? {
             return Err(Fault::failed("nothing was removed"));
         }
     }
     let busy = Busy::with("pruning");
-    let doomed = recall.prune(how.is_dry)?;
+    let doomed = if how.is_dry { recall.preview_prune()? } else { recall.prune()? };
     drop(busy);
     _ = doomed.iter().try_for_each(|one| if how.is_json { say_json(one, out) } else { say(one, out) });
     if !how.is_json {

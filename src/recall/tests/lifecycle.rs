@@ -14,15 +14,15 @@ fn what_has_expired_is_not_found_and_goes_when_pruned() {
     assert_eq!(bench.found("sprint goal").len(), 1);
     bench.pass(Duration::days(1));
     assert_eq!(bench.found("sprint goal"), [""; 0]);
-    let doomed = bench.recall.prune(true).unwrap();
+    let doomed = bench.recall.preview_prune().unwrap();
     assert_eq!(
         doomed.iter().map(|one| (one.id, one.why)).collect::<Vec<_>>(),
         [(stored.memory_id, Why::Expired)]
     );
     assert!(bench.text(&stored.path).is_some(), "a dry run changes nothing");
-    assert_eq!(bench.recall.prune(false).unwrap(), doomed);
+    assert_eq!(bench.recall.prune().unwrap(), doomed);
     assert_eq!(bench.text(&stored.path), None);
-    assert_eq!(bench.recall.prune(false).unwrap(), []);
+    assert_eq!(bench.recall.prune().unwrap(), []);
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn what_nobody_asks_for_goes_where_that_is_wanted() {
     bench.pass(Duration::days(50));
     bench.found("green tea");
     bench.pass(Duration::days(20));
-    let doomed = bench.recall.prune(false).unwrap();
+    let doomed = bench.recall.prune().unwrap();
     assert_eq!(doomed.iter().map(|one| one.id).collect::<Vec<_>>(), [forgotten.memory_id]);
     assert!(bench.text(&asked.path).is_some());
 }
@@ -132,7 +132,7 @@ fn what_is_read_only_stays_and_spoils_nothing() {
     for n in 0..4 {
         frozen.store(entry(&format!("Fact number {n} of many."))).unwrap();
     }
-    frozen.prune(false).unwrap();
+    frozen.prune().unwrap();
     assert!(bench.text(&kept.path).is_some());
     assert_eq!(bench.text(&goes.path), None);
     assert_eq!(live(&bench.recall), 2, "others go in its place");

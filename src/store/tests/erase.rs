@@ -16,7 +16,7 @@ use crate::store::{Actor, Erasure, History};
 use crate::version::{Keep, Log, Version};
 
 /// All versions, oldest first.
-fn all(store: &Store) -> Vec<Version> {
+pub(super) fn all(store: &Store) -> Vec<Version> {
     let mut versions = log(&store.history().unwrap(), &Log::default());
     versions.reverse();
     versions
@@ -30,7 +30,7 @@ fn contents(history: &History) -> HashMap<VersionId, Vec<u8>> {
 
 /// The files below the base directory that have this text in their bytes or their names. Another process looks: a
 /// database must not be opened beside SQLite.
-fn found(world: &World, text: &str) -> Vec<String> {
+pub(super) fn found(world: &World, text: &str) -> Vec<String> {
     let grep =
         std::process::Command::new("grep").args(["-rlaF", text, "."]).current_dir(world.base()).output();
     let output = String::from_utf8(grep.unwrap().stdout).unwrap();
