@@ -2,10 +2,14 @@
 
 #![allow(clippy::disallowed_methods, reason = "the base directory is opened, made and synced here")]
 
+use chrono::{DateTime, Utc};
+
 use crate::path::MemoryPath;
 use crate::text::Bytes;
 
 mod base;
+#[cfg(feature = "search")]
+mod bell;
 mod derived;
 mod inspect;
 mod kept;
@@ -26,6 +30,8 @@ mod walk;
 mod watch;
 
 pub(crate) use base::{Base, sync_at};
+#[cfg(feature = "search")]
+pub(crate) use bell::Bell;
 pub(crate) use lock::Held;
 #[cfg(test)]
 pub(crate) use mark::forge_boot;
@@ -80,6 +86,8 @@ pub struct Entry {
     pub is_dir: bool,
     /// The length of a file; for a directory the sum of the lengths of all visible files below it.
     pub size: u64,
+    /// When a file was last modified, as its file system says; `None` for a directory.
+    pub modified: Option<DateTime<Utc>>,
     /// A directory's visible entries, as deep as was asked for, sorted by the bytes of their names.
     pub children: Vec<Entry>,
 }

@@ -98,6 +98,8 @@ pub use store::{
     History, Listing, Look, OnSimilar, Others, Progress, Pruned, Receipt, Redaction, Report, Restoration,
     Restore, Restored, Search, Settings, Snapshot, Stats, Store, StoredFile, Unmerged, Warned,
 };
+#[cfg(feature = "search")]
+pub use store::{Changed, Changes, Happened};
 pub use text::{Bytes, How, Line, Merged, Pattern, PatternError, merge, unified};
 #[cfg(feature = "search")]
 pub use tool::one_file_text;

@@ -11,20 +11,23 @@ use rmcp::model::{
     CallToolRequestParams, CallToolResponse, GetPromptRequestParams, GetPromptResponse, Implementation,
     ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
     PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
-    ServerCapabilities, ServerConfig,
+    ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
 };
-use rmcp::service::RequestContext;
+use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
 
 use crate::recall::Recall;
 use crate::store::{Actor, Store};
 use crate::tool::Dispatcher;
 
+mod events;
 mod prompts;
 mod resources;
 mod tools;
+mod uri;
 mod worker;
 
+use events::Events;
 pub(crate) use prompts::known;
 use worker::Worker;
 
@@ -39,6 +42,7 @@ pub(crate) struct Server {
     recall: Recall,
     worker: Worker,
     tools: Arc<tools::Tools>,
+    events: Arc<Events>,
 }
 
 impl Server {
@@ -47,14 +51,17 @@ impl Server {
         let dispatcher = Dispatcher::new(store.clone()).watching();
         let recall = dispatcher.recall().clone();
         let tools = Arc::new(tools::Tools::new(store.settings()));
-        Ok(Self { worker: Worker::start(dispatcher, store.clone(), actor)?, store, recall, tools })
+        let events = Arc::new(Events::new(store.clone()));
+        Ok(Self { worker: Worker::start(dispatcher, store.clone(), actor)?, store, recall, tools, events })
     }
 
     /// Answers on standard input and output until the client is gone.
     pub(crate) fn serve_stdio(self) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
-            let service = self.serve(rmcp::transport::stdio_pipes()).await.map_err(io::Error::other)?;
+            let (input, output) = rmcp::transport::stdio_pipes();
+            let input = self.events.until_end(input);
+            let service = self.serve((input, output)).await.map_err(io::Error::other)?;
             service.waiting().await.map_err(io::Error::other)?;
             Ok(())
         })
@@ -63,8 +70,13 @@ impl Server {
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        let capabilities =
-            ServerCapabilities::builder().enable_tools().enable_resources().enable_prompts().build();
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_resources()
+            .enable_resources_subscribe()
+            .enable_resources_list_changed()
+            .enable_prompts()
+            .build();
         let mut server = Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
         server.title = Some("memdir".to_owned());
         ServerConfig::new(capabilities).with_server_info(server).with_instructions(INSTRUCTIONS.trim_end())
@@ -98,11 +110,18 @@ impl ServerHandler for Server {
     async fn list_resources(
         &self,
         request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let store = self.store.clone();
+        let (store, events) = (self.store.clone(), Arc::clone(&self.events));
         let cursor = request.and_then(|request| request.cursor);
-        apart(move || resources::list(&store, cursor.as_deref())).await
+        apart(move || {
+            // Only who has said `initialize` is told without a stream.
+            if context.peer.peer_info().is_some() {
+                events.lists(&context.peer);
+            }
+            resources::list(&store, cursor.as_deref())
+        })
+        .await
     }
 
     async fn list_resource_templates(
@@ -120,6 +139,36 @@ impl ServerHandler for Server {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let store = self.store.clone();
         apart(move || resources::read(&store, &request.uri)).await.map(Into::into)
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        Some(self.events.accept(requested))
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        self.events.listen(context).await
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let events = Arc::clone(&self.events);
+        apart(move || events.subscribe(&request.uri, &context.peer)).await
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let events = Arc::clone(&self.events);
+        apart(move || {
+            events.unsubscribe(&request.uri);
+            Ok(())
+        })
+        .await
     }
 
     async fn list_prompts(

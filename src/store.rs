@@ -16,6 +16,8 @@ pub use crate::version::Actor;
 
 mod absorb;
 mod batch;
+#[cfg(feature = "search")]
+mod changes;
 mod check;
 mod core;
 mod erase;
@@ -47,6 +49,8 @@ mod tests;
 mod verdict;
 
 use batch::{Batch, Offer};
+#[cfg(feature = "search")]
+pub use changes::{Changed, Changes, Happened};
 pub use check::{Check, Finding, Progress, Report};
 use core::Core;
 pub use erase::{Erasure, Pruned, Redaction};

@@ -43,13 +43,14 @@ pub(super) fn each_entry(
             Err(Errno::NOENT) => continue,
             seen => seen?,
         };
-        let (is_dir, size) = match seen.kind {
-            Kind::Directory => (true, 0),
-            Kind::File => (false, seen.stamp.size),
+        let (is_dir, size, modified) = match seen.kind {
+            Kind::Directory => (true, 0, None),
+            Kind::File => (false, seen.stamp.size, seen.stamp.modified()),
             Kind::Link | Kind::Special => continue,
         };
         let name = name.into_string().expect("only UTF-8 names are kept");
-        if seen.is_on(home) && visit(Entry { name, is_dir, size, children: Vec::new() }).is_break() {
+        let entry = Entry { name, is_dir, size, modified, children: Vec::new() };
+        if seen.is_on(home) && visit(entry).is_break() {
             break;
         }
     }
@@ -80,6 +81,7 @@ fn list_level(dir: BorrowedFd<'_>, home: Mount, depth: usize, levels: usize) -> 
                             name: text.to_owned(),
                             is_dir: false,
                             size,
+                            modified: seen.stamp.modified(),
                             children: Vec::new(),
                         });
                     }
@@ -109,7 +111,13 @@ fn list_level(dir: BorrowedFd<'_>, home: Mount, depth: usize, levels: usize) -> 
         listing.size = listing.size.saturating_add(below.size);
         if depth > 0 {
             let name = name.into_string().expect("only UTF-8 names are kept");
-            listing.entries.push(Entry { name, is_dir: true, size: below.size, children: below.entries });
+            listing.entries.push(Entry {
+                name,
+                is_dir: true,
+                size: below.size,
+                modified: None,
+                children: below.entries,
+            });
         }
     }
     listing.entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));

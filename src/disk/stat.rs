@@ -3,6 +3,7 @@
 use std::ffi::CStr;
 use std::os::fd::BorrowedFd;
 
+use chrono::{DateTime, Utc};
 use rustix::fs::{FileType, Mode, RawMode};
 use rustix::io;
 
@@ -40,6 +41,11 @@ pub(crate) struct Stamp {
 const TICK: i128 = 20_000_000;
 
 impl Stamp {
+    /// The time of the last modification; `None` for one that no calendar has.
+    pub(crate) fn modified(&self) -> Option<DateTime<Utc>> {
+        i64::try_from(self.mtime).ok().map(DateTime::from_timestamp_nanos)
+    }
+
     /// Whether it was written so lately that another write could have left the same times. The system's clock is asked,
     /// whatever clock the store goes by: files are stamped with it.
     pub(crate) fn is_young(&self) -> bool {

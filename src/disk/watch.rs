@@ -16,6 +16,7 @@ use notify::{Config, Event, RecommendedWatcher, RecursiveMode, Watcher as _};
 use rustix::fs::{AtFlags, Mode, OFlags};
 
 use super::base::Base;
+use super::bell::Bell;
 use super::room::{MEMORIES, ROOM};
 use super::stat;
 use crate::id::fill_random;
@@ -86,8 +87,9 @@ pub(crate) enum News {
 }
 
 impl Watch {
-    /// Begins to watch; `None` where the system does not let us. Something may have happened just before.
-    pub(crate) fn begin(base: &Base) -> Option<Self> {
+    /// Begins to watch, and rings the bell for what happens; `None` where the system does not let us. Something may have
+    /// happened just before.
+    pub(crate) fn begin(base: &Base, bell: &Arc<Bell>) -> Option<Self> {
         base.make_derived().ok()?;
         let cookies = format!("{ROOM}/index/{COOKIES}");
         match rustix::fs::mkdirat(base.derived_dir().ok()?, COOKIES, Mode::RWXU) {
@@ -102,8 +104,12 @@ impl Watch {
         let root = identity(base, &memories)?;
         let state = Mutex::new(State { is_everywhere: true, ..State::default() });
         let heard = Arc::new(Heard { memories, prefix, state, changed: Condvar::new() });
-        let listener = Arc::clone(&heard);
-        let handler = move |event: notify::Result<Event>| listener.hear(&event);
+        let (listener, bell) = (Arc::clone(&heard), Arc::clone(bell));
+        let handler = move |event: notify::Result<Event>| {
+            if listener.hear(&event) {
+                bell.ring();
+            }
+        };
         let config = Config::default().with_follow_symlinks(false);
         let mut watcher = RecommendedWatcher::new(handler, config).ok()?;
         watcher.watch(&cookies, RecursiveMode::NonRecursive).ok()?;
@@ -214,11 +220,12 @@ impl Heard {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn hear(&self, event: &notify::Result<Event>) {
+    /// Takes note of an event; whether something happened to the memories, or may have.
+    fn hear(&self, event: &notify::Result<Event>) -> bool {
         let Ok(event) = event else {
             self.state().is_broken = true;
             self.changed.notify_all();
-            return;
+            return true;
         };
         if let [path] = &event.paths[..]
             && !path.starts_with(&self.memories)
@@ -230,18 +237,18 @@ impl Heard {
                 state.cookie = state.cookie.max(number);
                 self.changed.notify_all();
             }
-            return;
+            return false;
         }
         let mut state = self.state();
         match event.kind {
             // That somebody looks is no news.
-            EventKind::Access(kind) if kind != AccessKind::Close(AccessMode::Write) => return,
+            EventKind::Access(kind) if kind != AccessKind::Close(AccessMode::Write) => return false,
             EventKind::Any | EventKind::Other => {
                 state.is_shaken = true;
-                return state.everywhere();
+                state.everywhere();
             }
             EventKind::Create(CreateKind::Folder) | EventKind::Remove(RemoveKind::Folder) => {
-                return state.everywhere();
+                state.everywhere();
             }
             // Directories that could not be looked into before can be now.
             EventKind::Modify(ModifyKind::Metadata(_)) => state.is_shaken = true,
@@ -253,6 +260,7 @@ impl Heard {
         for path in &event.paths {
             state.at(self.path_of(path));
         }
+        true
     }
 
     /// Where something is below `memories`; `None` unless its names are those that its path has.

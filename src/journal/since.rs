@@ -65,14 +65,25 @@ impl History<'_> {
     /// taken back then, the memories of what was taken back come again: with the version that counts, or, where the memory
     /// never was, as a deletion. From 0 on there is nothing to forget: only memories that live are told.
     pub(crate) fn heads_since(self, mark: i64, each: &mut Told<'_>) -> Result<Reach> {
+        self.newest_since(mark, &mut |version| {
+            let bytes = if version.operation == Operation::Deleted { None } else { self.content(version.n)? };
+            each(version, bytes.as_deref())
+        })
+    }
+
+    /// As [`History::heads_since`], without the bytes.
+    pub(crate) fn newest_since(
+        self,
+        mark: i64,
+        each: &mut dyn FnMut(Version) -> Result<ControlFlow<()>>,
+    ) -> Result<Reach> {
         let _snapshot = self.snapshot()?;
         if !self.reaches(mark)? {
             return Ok(Reach::Gap);
         }
         for n in self.changed_heads(mark)? {
             let Some(version) = self.standing(n)? else { continue };
-            let bytes = if version.operation == Operation::Deleted { None } else { self.content(n)? };
-            if each(version, bytes.as_deref())?.is_break() {
+            if each(version)?.is_break() {
                 break;
             }
         }

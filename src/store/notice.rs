@@ -3,13 +3,15 @@
 
 use std::collections::BTreeSet;
 use std::os::fd::AsFd as _;
+#[cfg(feature = "search")]
+use std::sync::Arc;
 
 use super::core::Core;
 use super::scan::survey::{Survey, compare_each, reach};
 use super::{Absorbed, Store, lock};
-use crate::disk::{Go, What, survey};
 #[cfg(feature = "search")]
-use crate::disk::{News, Watch};
+use crate::disk::{Bell, News, Watch};
+use crate::disk::{Go, What, survey};
 use crate::error::Result;
 use crate::hash::Hash;
 use crate::journal::{History, Reader};
@@ -34,6 +36,9 @@ pub(super) struct Noticed {
     stamps: Option<Stamps>,
     #[cfg(feature = "search")]
     watch: Option<Watch>,
+    /// Rung by whatever watch there is.
+    #[cfg(feature = "search")]
+    bell: Arc<Bell>,
 }
 
 impl Store {
@@ -87,8 +92,20 @@ impl Store {
     pub fn watch(&self) -> Result<()> {
         // There must be a room for what is watched.
         self.history()?;
-        lock(&self.inner.noticed).watch = Watch::begin(&self.inner.core.base);
+        lock(&self.inner.noticed).begin(&self.inner.core.base);
         Ok(())
+    }
+
+    /// Whether the system tells of what happens to the files.
+    #[cfg(feature = "search")]
+    pub(super) fn is_watched(&self) -> bool {
+        lock(&self.inner.noticed).watch.is_some()
+    }
+
+    /// What rings when the system tells of something.
+    #[cfg(feature = "search")]
+    pub(super) fn bell(&self) -> Arc<Bell> {
+        Arc::clone(&lock(&self.inner.noticed).bell)
     }
 
     /// Looks at what changed since the last look.

@@ -20,6 +20,8 @@ use crate::journal::verify;
 use crate::path::MemoryPath;
 
 mod audit;
+#[cfg(feature = "search")]
+mod changes;
 mod check;
 mod crash;
 mod damage;

@@ -19,6 +19,8 @@ mod hosts;
 mod import;
 #[cfg(feature = "cli")]
 mod kill;
+#[cfg(all(feature = "cli", feature = "mcp"))]
+mod mcp_resources;
 mod model;
 #[cfg(feature = "cli")]
 mod people;

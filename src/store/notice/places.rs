@@ -9,6 +9,13 @@ use crate::journal::History;
 use crate::path::MemoryPath;
 
 impl Noticed {
+    /// Begins to watch, if nothing does yet.
+    pub(super) fn begin(&mut self, base: &Base) {
+        if self.watch.is_none() {
+            self.watch = Watch::begin(base, &self.bell);
+        }
+    }
+
     /// Where something happened since the last look.
     pub(super) fn news(&mut self, base: &Base) -> News {
         let Some(watch) = &mut self.watch else { return News::Everywhere };
@@ -34,7 +41,7 @@ impl Noticed {
     }
 
     fn begin_again(&mut self, base: &Base) {
-        self.watch = Watch::begin(base);
+        self.watch = Watch::begin(base, &self.bell);
         // The look that comes now is the one that it asks for.
         if let Some(watch) = &mut self.watch {
             watch.news(base);

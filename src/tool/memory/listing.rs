@@ -122,12 +122,12 @@ mod tests {
     use super::*;
 
     fn file(name: &str, size: u64) -> Entry {
-        Entry { name: name.to_owned(), is_dir: false, size, children: vec![] }
+        Entry { name: name.to_owned(), is_dir: false, size, modified: None, children: vec![] }
     }
 
     fn dir(name: &str, children: Vec<Entry>) -> Entry {
         let size = children.iter().map(|entry| entry.size).sum();
-        Entry { name: name.to_owned(), is_dir: true, size, children }
+        Entry { name: name.to_owned(), is_dir: true, size, modified: None, children }
     }
 
     /// What stands below the head.
