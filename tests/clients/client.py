@@ -125,11 +125,12 @@ async def tools_are_listed(place):
 
 @check
 async def every_command_is_answered_to_the_letter(place):
-    listing = "Here're the files and directories up to 2 levels deep in {}, excluding hidden items and node_modules:\n{}"
+    listing = "Here're the files and directories up to 2 levels deep in {}, excluding hidden items and node_modules:\n"
     edited = "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
     async with place.client() as client:
         ask = partial(memory, client)
-        same(await ask(command="view", path="/memories"), listing.format("/memories", "0B\t/memories"))
+        told = await ask(command="view", path="/memories")
+        same(told, listing.format("/memories") + "0B\t/memories")
         told = await ask(command="create", path="/memories/a.md", file_text="one\ntwo\n")
         same(told, "File created successfully at: /memories/a.md")
         told = await ask(command="str_replace", path="/memories/a.md", old_str="two", new_str="2")
@@ -247,7 +248,8 @@ async def resources_are_read(place):
 async def prompts_are_listed_and_filled_in(place):
     async with place.client() as client:
         fact = "The user prefers dark mode."
-        await entry(client, "memory_store", content=fact, category="user_preference", importance=5)
+        arguments = {"content": fact, "category": "user_preference", "importance": 5}
+        await client.call_tool("memory_store", arguments)
         prompts = (await client.list_prompts()).prompts
         same(sorted(one.name for one in prompts), ["memory_bootstrap", "memory_consolidate", "memory_handover"])
         for prompt in prompts:
@@ -307,7 +309,7 @@ async def an_edit_by_hand_is_told(place):
         same((await client.read_resource(watched)).contents[0].text, "two\n")
         place.write("new.md", "one\n")
         assert other not in await told_until("list")
-        await memory(client, command="delete", path="/memories/a.md")
+        await client.call_tool("memory", {"command": "delete", "path": "/memories/a.md"})
         assert other not in await told_until(watched)
         if place.mode == "legacy":
             await client.unsubscribe_resource(watched)

@@ -1,8 +1,8 @@
 // The official conformance scenarios against `memdir mcp`: node conformance.mjs MODULES MEMDIR REVISION [SCENARIO]
 //
-// The scenarios speak Streamable HTTP, so this is a bridge: each session is a process, and so is each request that belongs
-// to none, which is all of them from 2026-07-28 on. Many scenarios ask for what only the reference server has; where memdir
-// has the like, the bridge asks for that instead. conformance-REVISION.yml names what cannot pass, and may only shrink.
+// The scenarios speak Streamable HTTP, so this is a bridge: each session is a process, and so is each request outside of
+// one, which is all of them from 2026-07-28 on. Many scenarios ask for what only the reference server has; where memdir
+// has the like, the bridge asks for that. conformance-REVISION.yml names what cannot pass, and may only shrink.
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -56,14 +56,15 @@ function start() {
   return server;
 }
 
-function stream(response, headers) {
+/** Begins a stream of events, and says them. */
+function stream(response, headers = {}) {
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store', ...headers });
   response.flushHeaders();
   return (message) => response.write(`event: message\ndata: ${JSON.stringify(message)}\n\n`);
 }
 
 /** Sends a request, and answers with what is said until its result: as events, or as an error with its status. */
-function ask(server, request, response, headers, done) {
+function ask(server, request, response, headers = {}) {
   let tell;
   server.waiting.set(request.id, (said) => {
     const isLast = said.method === undefined;
@@ -75,10 +76,7 @@ function ask(server, request, response, headers, done) {
       tell ??= stream(response, headers);
       tell(said);
     }
-    if (isLast) {
-      response.end();
-      done();
-    }
+    if (isLast) response.end();
   });
   const { name, uri } = request.params ?? {};
   server.send({ ...request, params: request.params && { ...request.params, ...STAND_INS[name ?? uri] } });
@@ -95,7 +93,7 @@ async function answer(request, response) {
   }
   if (request.method === 'GET') {
     if (!known) return response.writeHead(405).end();
-    known.rest = stream(response, {});
+    known.rest = stream(response);
     return;
   }
   const message = JSON.parse(Buffer.concat(await request.toArray()).toString());
@@ -103,15 +101,15 @@ async function answer(request, response) {
     known?.send(message);
     return response.writeHead(202).end();
   }
-  if (known) return ask(known, message, response, {}, () => {});
+  if (known) return ask(known, message, response);
   const server = start();
   if (message.method === 'initialize') {
     const id = randomUUID();
     sessions.set(id, server);
-    return ask(server, message, response, { 'mcp-session-id': id }, () => {});
+    return ask(server, message, response, { 'mcp-session-id': id });
   }
   response.on('close', () => server.end());
-  ask(server, message, response, {}, () => server.end());
+  ask(server, message, response);
 }
 
 const http = createServer((request, response) => {
@@ -120,8 +118,9 @@ const http = createServer((request, response) => {
 http.listen(0, '127.0.0.1', () => {
   const url = `http://127.0.0.1:${http.address().port}/mcp`;
   const args = ['server', '--url', url, '--output-dir', join(work, 'results')];
-  args.push(...(scenario ? ['--scenario', scenario, '--spec-version', revision, '--verbose'] : ['--requirements', revision]));
   args.push('--expected-failures', join(import.meta.dirname, `conformance-${revision}.yml`));
+  if (scenario) args.push('--scenario', scenario, '--spec-version', revision, '--verbose');
+  else args.push('--requirements', revision);
   const main = join(modules, '@modelcontextprotocol/conformance/dist/index.js');
   spawn(process.execPath, [main, ...args], { stdio: 'inherit' }).on('exit', (code) => {
     for (const server of sessions.values()) server.end();
