@@ -18,6 +18,7 @@ import os
 import re
 import statistics
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -40,6 +41,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--budget", type=float, default=6, help="seconds for a server's calls of one kind and size")
     options = parser.parse_args()
+    os.umask(0o077)
     summary = {"load": [], "calls": {}, "start": {}, "resident": {}, "kept": {}}
     sizes = [int(size) for size in options.sizes.split(",")]
     kinds = (Memdir, Graph, Files)
@@ -48,10 +50,13 @@ def main():
             base = Path(work) / str(size)
             servers = [kind(options, base / kind.name, size) for kind in kinds]
             for server in servers:
+                begin = time.perf_counter()
                 server.load()
                 server.run()
+                tell(f"{size} notes: {server.name} is ready after {time.perf_counter() - begin:.1f} s")
             summary["load"].append(round(os.getloadavg()[0], 1))
             summary["calls"][size] = calls(servers, options)
+            tell(f"{size} notes: {json.dumps(summary['calls'][size])}")
             summary["resident"][size] = {server.name: server.stop() for server in servers}
         base = Path(work) / "few"
         summary["start"] = start([kind(options, base / kind.name, 10) for kind in kinds], options.rounds)
@@ -59,6 +64,10 @@ def main():
         summary["kept"] = {kind.name: kept(kind, options, base / kind.name) for kind in kinds}
     report(sizes, [kind.name for kind in kinds], summary)
     print(json.dumps(summary))
+
+
+def tell(progress):
+    print(progress, file=sys.stderr, flush=True)
 
 
 def note(i, size):
@@ -132,10 +141,9 @@ class Memdir(Server):
         return [self.options.bin, "mcp", "--dir", self.base]
 
     def load(self):
-        with tempfile.TemporaryDirectory(dir=self.base) as notes:
-            write_files(Path(notes), self.size)
-            line = [self.options.bin, "import", notes, "--into", "/memories/notes", "--dir", self.base]
-            subprocess.run(line, check=True, stdout=subprocess.DEVNULL)
+        write_files(self.base / "memories/notes", self.size)
+        # What others wrote is taken in by who looks next.
+        subprocess.run([self.options.bin, "check", "--dir", self.base], check=True, stdout=subprocess.DEVNULL)
 
     def write(self, i):
         _, _, text = note(i, self.size)
