@@ -13,18 +13,22 @@ use rmcp::model::{
     PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
     ServerCapabilities, ServerConfig,
 };
-use rmcp::service::RequestContext;
+use rmcp::service::{RequestContext, ServerInitializeError};
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
 
+use crate::error::Error;
 use crate::recall::Recall;
 use crate::store::{Actor, Store};
 use crate::tool::Dispatcher;
 
+mod frame;
 mod prompts;
 mod resources;
+mod stdio;
 mod tools;
 mod worker;
 
+use stdio::Stdio;
 use worker::Worker;
 
 /// The revisions of the protocol that are spoken.
@@ -41,22 +45,38 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Makes a server. Changes are the client's, by the name that it gives itself, unless `actor` says whose they are.
-    pub(crate) fn new(store: Store, actor: Option<Actor>) -> io::Result<Self> {
+    /// Makes a server. Changes are the client's, by the name that it gives itself, unless `actor` says whose they are;
+    /// `complaints` hears what goes wrong beside the answers.
+    pub(crate) fn new(
+        store: Store,
+        actor: Option<Actor>,
+        complaints: impl Fn(Error) + Send + Sync + 'static,
+    ) -> io::Result<Self> {
         let dispatcher = Dispatcher::new(store.clone()).watching();
         let recall = dispatcher.recall().clone();
         let tools = Arc::new(tools::Tools::new(store.settings()));
-        Ok(Self { worker: Worker::start(dispatcher, store.clone(), actor)?, store, recall, tools })
+        let worker = Worker::start(dispatcher, store.clone(), actor, Arc::new(complaints))?;
+        Ok(Self { worker, store, recall, tools })
     }
 
-    /// Answers on standard input and output until the client is gone.
-    pub(crate) fn serve_stdio(self) -> io::Result<()> {
+    /// Answers on standard input and output until the client is gone. A message may have `line_limit` bytes.
+    pub(crate) fn serve_stdio(self, line_limit: usize) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(async {
-            let service = self.serve(rmcp::transport::stdio_pipes()).await.map_err(io::Error::other)?;
-            service.waiting().await.map_err(io::Error::other)?;
-            Ok(())
-        })
+        let served = runtime.block_on(async {
+            let (input, output) = rmcp::transport::stdio_pipes();
+            let (connection, writer) = Stdio::new(input, output, line_limit);
+            let writer = tokio::spawn(writer);
+            match self.serve(connection).await {
+                Ok(service) => service.waiting().await.map(drop).map_err(io::Error::other)?,
+                // It has gone before it asked for anything.
+                Err(ServerInitializeError::ConnectionClosed(_)) => {}
+                Err(error) => return Err(io::Error::other(error)),
+            }
+            writer.await.map_err(io::Error::other)
+        });
+        // A thread that still waits for input is not waited for.
+        runtime.shutdown_background();
+        served
     }
 }
 
@@ -87,11 +107,11 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let client = context.client_info();
-        let call = self.tools.call(request)?;
-        let name = client.as_ref().map(|client| client.name.clone());
+        let (call, structure) = self.tools.call(request, client.as_ref())?;
+        let name = client.map(|client| client.name);
         let answer = self.worker.call(call, name, context.ct.cancelled()).await;
         let answer = answer.ok_or_else(|| ErrorData::internal_error("The call was not run", None))?;
-        Ok(self.tools.result(answer, client.as_ref()).into())
+        Ok(tools::result(answer, structure).into())
     }
 
     async fn list_resources(

@@ -15,6 +15,8 @@ mod hostile;
 mod import;
 #[cfg(feature = "cli")]
 mod kill;
+#[cfg(all(feature = "cli", feature = "mcp"))]
+mod mcp;
 mod model;
 #[cfg(feature = "cli")]
 mod people;
