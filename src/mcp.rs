@@ -21,6 +21,7 @@ use crate::recall::Recall;
 use crate::store::{Actor, Store};
 use crate::tool::Dispatcher;
 
+mod ends;
 mod frame;
 mod prompts;
 mod resources;
@@ -33,6 +34,8 @@ use worker::Worker;
 
 /// The revisions of the protocol that are spoken.
 const VERSIONS: &[ProtocolVersion] = ProtocolVersion::KNOWN_VERSIONS;
+/// Characters of a client's name that the history has at most.
+const NAME_CHARS: usize = 100;
 /// What a host may tell its model of this server.
 const INSTRUCTIONS: &str = include_str!("mcp/instructions.txt");
 
@@ -63,7 +66,7 @@ impl Server {
     pub(crate) fn serve_stdio(self, line_limit: usize) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let served = runtime.block_on(async {
-            let (input, output) = rmcp::transport::stdio_pipes();
+            let (input, output) = ends::ends();
             let (connection, writer) = Stdio::new(input, output, line_limit);
             let writer = tokio::spawn(writer);
             match self.serve(connection).await {
@@ -108,8 +111,7 @@ impl ServerHandler for Server {
     ) -> Result<CallToolResponse, ErrorData> {
         let client = context.client_info();
         let (call, structure) = self.tools.call(request, client.as_ref())?;
-        let name = client.map(|client| client.name);
-        let answer = self.worker.call(call, name, context.ct.cancelled()).await;
+        let answer = self.worker.call(call, client.and_then(signature), context.ct.cancelled()).await;
         let answer = answer.ok_or_else(|| ErrorData::internal_error("The call was not run", None))?;
         Ok(tools::result(answer, structure).into())
     }
@@ -157,6 +159,12 @@ impl ServerHandler for Server {
         let recall = self.recall.clone();
         apart(move || prompts::get(&recall, &request)).await.map(Into::into)
     }
+}
+
+/// What a client's changes are signed with in the history.
+fn signature(client: Implementation) -> Option<String> {
+    let name: String = client.name.trim().chars().take(NAME_CHARS).collect();
+    (!name.is_empty()).then_some(name)
 }
 
 /// Does what may wait for the disk on another thread.

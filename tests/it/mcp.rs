@@ -3,6 +3,9 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::Shutdown;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout};
 use std::thread;
@@ -196,8 +199,11 @@ fn what_clients_call_themselves_is_in_the_history() {
     drop(input);
     let output = child.stdout.take().unwrap();
     assert_eq!(finish(child, output).answers().len(), 2);
+    Talk::with(dir.path(), &format!(" \u{1b}[31m{}", "long ".repeat(1000))).text(&create("c.md", "c\n"));
+    Talk::with(dir.path(), "").text(&create("d.md", "d\n"));
     let log = shell(dir.path(), "$MEMDIR log --dir .").out;
     assert!(log.contains("named") && !log.contains("unnamed"), "{log}");
+    assert!(log.contains("[31mlong long") && !log.contains('\u{1b}') && log.len() < 2000, "{log}");
 }
 
 #[test]
@@ -288,6 +294,31 @@ fn lines_may_be_cut_anywhere() {
     talk.write(call(4, &view("ü.md")).to_string().as_bytes());
     let answers = talk.end().answers();
     assert!(answers[0]["result"]["content"][0]["text"].as_str().unwrap().contains('é'));
+}
+
+/// Programs in Node give sockets to what they start; a person's shell gives files.
+#[test]
+fn sockets_and_files_will_do() {
+    let dir = scratch();
+    let lines = format!("{}\n{}\n", initialize(OLDER, "x"), call(1, &view("")));
+    let [(ours, its), (back, out)] = [(); 2].map(|()| UnixStream::pair().unwrap());
+    let mut command = memdir(dir.path(), ["mcp", "--dir", "."]);
+    let mut child = command.stdin(OwnedFd::from(its)).stdout(OwnedFd::from(out)).spawn().unwrap();
+    drop(command);
+    (&ours).write_all(lines.as_bytes()).unwrap();
+    let mut back = BufReader::new(back);
+    for id in [json!("init"), json!(1)] {
+        let mut line = String::new();
+        back.read_line(&mut line).unwrap();
+        assert_eq!(serde_json::from_str::<Value>(&line).unwrap()["id"], id);
+    }
+    ours.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(back.read_line(&mut String::new()).unwrap(), 0);
+
+    fs::write(dir.path().join("in"), &lines).unwrap();
+    let done = shell(dir.path(), "$MEMDIR mcp --dir . < in > out; cat out");
+    assert_eq!((done.code, done.answers().len()), (Some(0), 2));
 }
 
 #[test]
@@ -494,6 +525,19 @@ fn a_killed_server_loses_nothing_that_it_answered() {
     }
     let checked = shell(dir.path(), "$MEMDIR check --dir .");
     assert_eq!(checked.code, Some(0), "{checked:?}");
+}
+
+#[test]
+fn a_person_is_told_once_what_goes_wrong_beside_the_answers() {
+    let dir = scratch();
+    fs::write(dir.path().join(".memdir"), "no directory").unwrap();
+    let mut talk = Talk::with(dir.path(), "x");
+    for _ in 0..3 {
+        let said = talk.text(&create("a.md", "a\n"));
+        assert_eq!(said, "Error: The memory directory cannot be written: input/output error");
+    }
+    let done = talk.end();
+    assert_eq!((done.code, &*done.out, done.err.matches("warning: ").count()), (Some(0), "", 1), "{done:?}");
 }
 
 #[test]
