@@ -59,7 +59,7 @@ impl Server {
         let recall = dispatcher.recall().clone();
         let tools = Arc::new(tools::Tools::new(store.settings()));
         let worker = Worker::start(dispatcher, store.clone(), actor, Arc::new(complaints))?;
-        Ok(Self { worker, store, recall, tools })
+        Ok(Self { store, recall, worker, tools })
     }
 
     /// Answers on standard input and output until the client is gone. A message may have `line_limit` bytes.
@@ -111,7 +111,8 @@ impl ServerHandler for Server {
     ) -> Result<CallToolResponse, ErrorData> {
         let client = context.client_info();
         let (call, structure) = self.tools.call(request, client.as_ref())?;
-        let answer = self.worker.call(call, client.and_then(signature), context.ct.cancelled()).await;
+        let answer =
+            self.worker.call(call, client.as_ref().and_then(signature), context.ct.cancelled()).await;
         let answer = answer.ok_or_else(|| ErrorData::internal_error("The call was not run", None))?;
         Ok(tools::result(answer, structure).into())
     }
@@ -162,7 +163,7 @@ impl ServerHandler for Server {
 }
 
 /// What a client's changes are signed with in the history.
-fn signature(client: Implementation) -> Option<String> {
+fn signature(client: &Implementation) -> Option<String> {
     let name: String = client.name.trim().chars().take(NAME_CHARS).collect();
     (!name.is_empty()).then_some(name)
 }

@@ -30,9 +30,9 @@ pub(super) fn run(args: Args) -> Result<ExitCode, Fault> {
         fault::complain("Waiting for a host of the Model Context Protocol; Ctrl-D ends.");
     }
     let limit = line_limit(store.settings().file_limit);
-    let server = Server::new(store, agent_named(args.actor)?, warner());
-    let served = server.and_then(|server| server.serve_stdio(limit));
-    served.map_err(|error| Fault::failed(format!("the connection failed: {error}")))?;
+    Server::new(store, agent_named(args.actor)?, warner())
+        .and_then(|server| server.serve_stdio(limit))
+        .map_err(|error| Fault::failed(format!("the connection failed: {error}")))?;
     Ok(ExitCode::SUCCESS)
 }
 

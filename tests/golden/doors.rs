@@ -86,7 +86,7 @@ mod command {
 
     impl Door for Command {
         fn answer(&self, base: &Path, case: &Case) -> Result<Vec<String>, String> {
-            converse(self.program, "call", base, case, case.lines())
+            converse(self.program, "call", base, case, &case.lines())
         }
     }
 
@@ -96,7 +96,7 @@ mod command {
         command: &str,
         base: &Path,
         case: &Case,
-        lines: Vec<Vec<u8>>,
+        lines: &[Vec<u8>],
     ) -> Result<Vec<String>, String> {
         let mut child = process::Command::new("sh")
             .args(["-c", r#"umask "$1"; exec "$2" "$3" --dir "$4""#, "sh"])
@@ -109,7 +109,7 @@ mod command {
         let mut input = child.stdin.take().expect("it is piped");
         let mut output = BufReader::new(child.stdout.take().expect("it is piped")).lines();
         let mut answers = Vec::new();
-        let mut remaining = &lines[..];
+        let mut remaining = lines;
         if case.is_interactive() {
             // Up to the answer of the first call. A program that is gone shows in the number of answers.
             let (first, rest) = lines.split_at(lines.len() + 1 - case.calls.len());
@@ -152,7 +152,7 @@ mod server {
             let hello = json!({"jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": params});
             let mut lines = vec![hello.to_string().into_bytes()];
             lines.extend(case.requests());
-            let answers = converse(self.program, "mcp", base, case, lines)?;
+            let answers = converse(self.program, "mcp", base, case, &lines)?;
             let answers: Vec<Value> = answers
                 .iter()
                 .map(|answer| serde_json::from_str(answer).expect("an answer is JSON"))
