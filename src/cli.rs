@@ -24,6 +24,8 @@ mod export;
 mod fault;
 mod forget;
 mod grep;
+#[cfg(feature = "mcp")]
+mod hook;
 mod ids;
 mod import;
 mod init;
@@ -155,6 +157,10 @@ enum Command {
     #[cfg(feature = "mcp")]
     #[command(long_about = MCP_ABOUT, after_help = MCP_EXAMPLES)]
     Mcp(mcp::Args),
+    /// Run by the host of a coding agent at the turns of a session: tell what is known, note what would be lost
+    #[cfg(feature = "mcp")]
+    #[command(long_about = HOOK_ABOUT, after_help = HOOK_EXAMPLES)]
+    Hook(hook::Args),
     /// Print the tool definitions to put into a request to a model
     Tools {
         /// Whose format the definitions are in
@@ -238,7 +244,7 @@ hold) or filters, as memdir=debug,rmcp=warn [default: error]
 
 Settings: memdir.toml in the store, beside memories/; all of it is optional.
 
-Exit codes: 0 fine, 1 the command failed (`check`: something is wrong; `grep`: nothing matches), 2 wrong usage.";
+Exit codes: 0 fine, 1 the command failed (`check`: something is wrong; `grep`: nothing matches), 2 wrong usage (`hook`: 1).";
 
 const INIT_EXAMPLES: &str = "\
 Examples:
@@ -485,6 +491,28 @@ Examples:
   memdir mcp --dir ~/agents/planner/memory
   claude mcp add --scope user memdir -- memdir mcp";
 
+#[cfg(feature = "mcp")]
+const HOOK_ABOUT: &str = "\
+Run by the host of a coding agent at the turns of a session, with the host's JSON on standard input.
+
+`session-start` prints what is known as the JSON that Claude Code adds to the context of a session; nothing where nothing is \
+known. `pre-compact` notes the end of the conversation, before it is summed up, in /memories/sessions, a file for each \
+session: texts, a line for each tool call, no secrets, and nothing twice. The store is that of `memdir mcp`.
+
+A hook is over within two seconds, and never ends with exit code 2, which hosts take for \"block\".";
+
+#[cfg(feature = "mcp")]
+const HOOK_EXAMPLES: &str = "\
+Examples:
+  memdir hook session-start --budget 1000
+  memdir hook pre-compact
+
+For Claude Code, in ~/.claude/settings.json:
+  {\"hooks\": {
+    \"SessionStart\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"memdir hook session-start\"}]}],
+    \"PreCompact\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"memdir hook pre-compact\"}]}]
+  }}";
+
 const CALL_ABOUT: &str = "\
 Answer calls of the memory tools, as a model makes them.
 
@@ -507,6 +535,8 @@ pub fn main() -> ExitCode {
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
     #[allow(clippy::disallowed_methods, reason = "the arguments are read here and nowhere else")]
     let arguments: Vec<_> = env::args_os().collect();
+    #[cfg(feature = "mcp")]
+    let is_hook = arguments.get(1).is_some_and(|name| name == hook::NAME);
     let done = match traces::asked(&arguments) {
         Some(base) => speak(|out| traces::run(base, out)),
         None => match Cli::try_parse_from(arguments) {
@@ -514,7 +544,10 @@ pub fn main() -> ExitCode {
             Err(wrong) => explain(&wrong),
         },
     };
-    done.unwrap_or_else(Fault::report)
+    let code = done.unwrap_or_else(Fault::report);
+    #[cfg(feature = "mcp")]
+    let code = if is_hook { hook::never_block(code) } else { code };
+    code
 }
 
 fn run(command: Command) -> Result<ExitCode, Fault> {
@@ -562,6 +595,8 @@ fn run(command: Command) -> Result<ExitCode, Fault> {
         }
         #[cfg(feature = "mcp")]
         Command::Mcp(args) => mcp::run(args),
+        #[cfg(feature = "mcp")]
+        Command::Hook(args) => hook::run(args),
         Command::Tools { system: true, .. } => print(format!("{}\n", tool::system_paragraph()).as_bytes()),
         #[cfg(feature = "search")]
         Command::Tools { dialect, one_file, place, .. } => {
@@ -601,11 +636,14 @@ fn manual() -> std::io::Result<Vec<u8>> {
     let mut command = Cli::command();
     command.build();
     let mut pages = Vec::new();
-    clap_mangen::Man::new(command.clone()).render(&mut pages)?;
-    for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
-        clap_mangen::Man::new(sub.clone()).render(&mut pages)?;
-    }
+    write_pages(&command, &mut pages)?;
     Ok(pages)
+}
+
+fn write_pages(command: &clap::Command, pages: &mut Vec<u8>) -> std::io::Result<()> {
+    clap_mangen::Man::new(command.clone()).render(pages)?;
+    let mut commands = command.get_subcommands().filter(|sub| sub.get_name() != "help");
+    commands.try_for_each(|sub| write_pages(sub, pages))
 }
 
 fn print(bytes: &[u8]) -> Result<ExitCode, Fault> {

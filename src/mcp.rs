@@ -29,6 +29,7 @@ mod stdio;
 mod tools;
 mod worker;
 
+pub(crate) use prompts::known;
 use stdio::Stdio;
 use worker::Worker;
 

@@ -10,8 +10,12 @@ mod edit;
 mod entries;
 mod floors;
 mod front_matter;
+#[cfg(all(feature = "cli", feature = "mcp"))]
+mod hook;
 #[cfg(feature = "cli")]
 mod hostile;
+#[cfg(all(feature = "cli", feature = "mcp"))]
+mod hosts;
 mod import;
 #[cfg(feature = "cli")]
 mod kill;

@@ -1,0 +1,177 @@
+//! The end of a conversation, from the transcript that Claude Code keeps of it: a JSON object a line.
+
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::home::open_outside;
+
+/// Bytes that are read from the end of a transcript.
+const TAIL: u64 = 1 << 20;
+/// Fields of a tool's input that say in a line what a call is about, the most telling first.
+const TELLING: [&str; 9] =
+    ["command", "file_path", "path", "notebook_path", "pattern", "query", "url", "description", "prompt"];
+
+/// A line of the transcript.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Said {
+    pub(super) uuid: Option<String>,
+    pub(super) parts: Vec<Part>,
+}
+
+/// A part of what was said.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    User(String),
+    Assistant(String),
+    /// A tool, and what it was called with.
+    Call(String, String),
+    Result(String),
+}
+
+impl Said {
+    /// Whether there is anything to note of it.
+    pub(super) fn is_told(&self) -> bool {
+        !self.parts.is_empty()
+    }
+}
+
+/// What was said last, in its order. Lines that are no messages, or broken, are passed over.
+pub(super) fn read(file: &Path) -> io::Result<Vec<Said>> {
+    let mut file = open_outside(file)?;
+    let begin = file.metadata()?.len().saturating_sub(TAIL);
+    file.seek(SeekFrom::Start(begin))?;
+    let mut bytes = Vec::new();
+    // It may grow while it is read.
+    file.take(TAIL).read_to_end(&mut bytes)?;
+    // The first line may have lost its beginning; then it does not parse.
+    Ok(bytes.split(|&byte| byte == b'\n').filter_map(said).collect())
+}
+
+fn said(line: &[u8]) -> Option<Said> {
+    let line: Value = serde_json::from_slice(line).ok()?;
+    let text: fn(String) -> Part = match line.get("type")?.as_str()? {
+        "user" => Part::User,
+        "assistant" => Part::Assistant,
+        _ => return None,
+    };
+    let is = |flag: &str| line.get(flag).and_then(Value::as_bool) == Some(true);
+    // What the host itself put in; what an agent's own agents said; what was noted before it was summed up.
+    let is_passed_over = ["isMeta", "isSidechain", "isCompactSummary"].into_iter().any(is);
+    let content = line.get("message")?.get("content")?;
+    let parts = match content {
+        _ if is_passed_over => Vec::new(),
+        Value::String(all) => vec![text(all.clone())],
+        Value::Array(blocks) => blocks.iter().filter_map(|block| part(block, text)).collect(),
+        _ => return None,
+    };
+    let uuid = line.get("uuid").and_then(Value::as_str).filter(|uuid| is_plain(uuid)).map(str::to_owned);
+    let is_blank = |part: &Part| match part {
+        Part::User(text) | Part::Assistant(text) | Part::Result(text) => text.trim().is_empty(),
+        Part::Call(..) => false,
+    };
+    Some(Said { uuid, parts: parts.into_iter().filter(|part| !is_blank(part)).collect() })
+}
+
+/// Whether it can stand in a line of a note, as it is.
+fn is_plain(uuid: &str) -> bool {
+    (1..=64).contains(&uuid.len()) && uuid.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b))
+}
+
+/// A block of a message; thinking and images are left out.
+fn part(block: &Value, text: fn(String) -> Part) -> Option<Part> {
+    let of = |key: &str| block.get(key).and_then(Value::as_str);
+    match of("type")? {
+        "text" => of("text").map(|all| text(all.to_owned())),
+        "tool_use" => Some(Part::Call(of("name")?.to_owned(), input(block.get("input")))),
+        "tool_result" => Some(Part::Result(result(block.get("content")?))),
+        _ => None,
+    }
+}
+
+/// What a tool was called with.
+fn input(input: Option<&Value>) -> String {
+    let Some(input) = input else { return String::new() };
+    let telling = TELLING.iter().find_map(|key| input.get(key)?.as_str());
+    telling.map_or_else(|| input.to_string(), str::to_owned)
+}
+
+/// The texts of what a tool answered.
+fn result(content: &Value) -> String {
+    let texts = |blocks: &Vec<Value>| {
+        let texts = blocks.iter().filter_map(|block| block.get("text")?.as_str());
+        texts.collect::<Vec<_>>().join(" ")
+    };
+    content.as_str().map_or_else(|| content.as_array().map(texts).unwrap_or_default(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(line: &str) -> Option<Vec<Part>> {
+        said(line.as_bytes()).map(|said| said.parts)
+    }
+
+    #[test]
+    fn a_line_is_what_was_said_in_it() {
+        let of = |text: &str| text.to_owned();
+        for (line, wanted) in [
+            (r#"{"type":"user","message":{"content":"hi"}}"#, Some(vec![Part::User(of("hi"))])),
+            (
+                r#"{"type":"assistant","message":{"content":[
+                    {"type":"thinking","thinking":"hm"},{"type":"text","text":"yes"},{"type":"text","text":" "},
+                    {"type":"tool_use","name":"Bash","input":{"description":"d","command":"ls -l"}},
+                    {"type":"tool_use","name":"X","input":{"n":1}}]}}"#,
+                Some(vec![
+                    Part::Assistant(of("yes")),
+                    Part::Call(of("Bash"), of("ls -l")),
+                    Part::Call(of("X"), of(r#"{"n":1}"#)),
+                ]),
+            ),
+            (
+                r#"{"type":"user","message":{"content":[
+                    {"type":"tool_result","content":"ok"},
+                    {"type":"tool_result","content":[{"type":"text","text":"a"},{"type":"image","source":{}}]},
+                    {"type":"image","source":{"data":"AAAA"}}, 7, {}]}}"#,
+                Some(vec![Part::Result(of("ok")), Part::Result(of("a"))]),
+            ),
+            (r#"{"type":"user","isMeta":true,"message":{"content":"caveat"}}"#, Some(vec![])),
+            (r#"{"type":"assistant","isSidechain":true,"message":{"content":"x"}}"#, Some(vec![])),
+            (r#"{"type":"user","message":{"content":7}}"#, None),
+            (r#"{"type":"user","message":"x"}"#, None),
+            (r#"{"type":"summary","summary":"x"}"#, None),
+            (r#"lf a line","uuid":"x"}"#, None),
+            ("7", None),
+            ("", None),
+        ] {
+            assert_eq!(parts(line), wanted, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_uuid_that_could_be_more_than_that_is_none() {
+        for (uuid, is_kept) in [("a-1", true), ("a -->", false), ("a\\nb", false), ("", false)] {
+            let line = format!(r#"{{"type":"user","uuid":"{uuid}","message":{{"content":"x"}}}}"#);
+            assert_eq!(said(line.as_bytes()).unwrap().uuid.is_some(), is_kept, "{uuid}");
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_long_transcript_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("t.jsonl");
+        let line = |n: usize| {
+            format!(
+                "{{\"type\":\"user\",\"uuid\":\"u{n}\",\"message\":{{\"content\":\"{}\"}}}}\n",
+                "x".repeat(1000)
+            )
+        };
+        std::fs::write(&file, (0..3000).map(line).collect::<String>()).unwrap();
+        let said = read(&file).unwrap();
+        assert!((900..1050).contains(&said.len()), "{}", said.len());
+        assert_eq!(said.last().unwrap().uuid.as_deref(), Some("u2999"));
+        assert!(read(dir.path()).is_err());
+    }
+}
