@@ -122,19 +122,14 @@ impl Dialect {
                 "type": "function",
                 "function": {"name": name, "description": description, "parameters": schema},
             }),
-            Self::Mcp => {
-                let mut told = json!({
-                    "name": name,
-                    "title": tool.title(),
-                    "description": description,
-                    "inputSchema": schema,
-                    "annotations": hints(tool),
-                });
-                if let Some(schema) = output(tool) {
-                    told["outputSchema"] = schema;
-                }
-                told
-            }
+            Self::Mcp => json!({
+                "name": name,
+                "title": tool.title(),
+                "description": description,
+                "inputSchema": schema,
+                "annotations": hints(tool),
+                "outputSchema": output(tool),
+            }),
         }
     }
 }
@@ -163,13 +158,13 @@ fn hints(tool: Tool) -> Value {
 
 /// The schema of what is answered beside the text: of the memory tool the text as the one field of an object, of the
 /// others the object that their text is.
-fn output(tool: Tool) -> Option<Value> {
+fn output(tool: Tool) -> Value {
     match tool {
-        Tool::Memory => Some(json!({
+        Tool::Memory => json!({
             "type": "object",
             "properties": {"result": {"type": "string"}},
             "required": ["result"],
-        })),
+        }),
         #[cfg(feature = "search")]
         tool => entries::output(tool),
     }

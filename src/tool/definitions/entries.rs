@@ -101,6 +101,14 @@ struct Deleted {
     success: bool,
 }
 
+#[derive(JsonSchema)]
+struct Filed {
+    success: bool,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning: Option<String>,
+}
+
 fn ten() -> i64 {
     10
 }
@@ -125,14 +133,15 @@ pub(super) fn one_file() -> (&'static str, Value) {
     (ONE_FILE, schema::<OneFile>())
 }
 
-/// The schema of what a tool answers where it does not fail. The one-file tool is for hosts that know of none.
-pub(super) fn output(tool: Tool) -> Option<Value> {
-    match tool {
-        Tool::Store => Some(of::<StoredShown<'_>>(SchemaSettings::for_serialize)),
-        Tool::Retrieve => Some(of::<Retrieved>(SchemaSettings::for_serialize)),
-        Tool::Delete => Some(of::<Deleted>(SchemaSettings::for_serialize)),
-        Tool::Memory | Tool::OneFile => None,
-    }
+/// The schema of what a tool that answers in JSON says where it does not fail.
+pub(super) fn output(tool: Tool) -> Value {
+    let schema = match tool {
+        Tool::Store => of::<StoredShown<'_>>,
+        Tool::Retrieve => of::<Retrieved>,
+        Tool::Delete => of::<Deleted>,
+        Tool::Memory | Tool::OneFile => of::<Filed>,
+    };
+    schema(SchemaSettings::for_serialize)
 }
 
 fn schema<T: JsonSchema>() -> Value {
