@@ -174,7 +174,9 @@ impl Talk {
         self.output.read_until(b'\n', &mut self.line).expect("it answers");
         let time = start.elapsed();
         let answer = String::from_utf8_lossy(&self.line);
-        assert!(answer.ends_with('\n') && !answer.contains("rror\":"), "{answer}");
+        let failed =
+            ["\"error\":", "\"isError\":true", "\"is_error\":true"].iter().any(|sign| answer.contains(sign));
+        assert!(answer.ends_with('\n') && !failed, "{answer}");
         time
     }
 }
