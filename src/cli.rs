@@ -32,6 +32,8 @@ mod init;
 mod lines;
 mod log;
 #[cfg(feature = "mcp")]
+mod logs;
+#[cfg(feature = "mcp")]
 mod mcp;
 mod out;
 mod outlet;
@@ -234,7 +236,9 @@ Times: 2026-11-30, '2026-11-30 10:00' (local time), 2026-11-30T10:00:00Z, today,
 
 Environment:
   MEMDIR_DIR      the store, where no option names one
-  MEMDIR_ACTOR    who makes the changes of `call`, where --actor does not say so
+  MEMDIR_ACTOR    who makes the changes of `call` and `mcp`, where --actor does not say so
+  MEMDIR_LOG      what `mcp` tells on standard error: a level (error, warn, info, debug, trace; trace tells what memories \
+hold) or filters, as memdir=debug,rmcp=warn [default: error]
   VISUAL, EDITOR  the editor of `edit`
   NO_COLOR        no colours; a pipe gets none, either
 

@@ -13,26 +13,33 @@ use rmcp::model::{
     PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
     ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
 };
-use rmcp::service::{RequestContext, SubscriptionContext};
+use rmcp::service::{RequestContext, ServerInitializeError, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
 
+use crate::error::Error;
 use crate::recall::Recall;
 use crate::store::{Actor, Store};
 use crate::tool::Dispatcher;
 
+mod ends;
 mod events;
+mod frame;
 mod prompts;
 mod resources;
+mod stdio;
 mod tools;
 mod uri;
 mod worker;
 
 use events::Events;
 pub(crate) use prompts::known;
+use stdio::Stdio;
 use worker::Worker;
 
 /// The revisions of the protocol that are spoken.
 const VERSIONS: &[ProtocolVersion] = ProtocolVersion::KNOWN_VERSIONS;
+/// Characters of a client's name that the history has at most.
+const NAME_CHARS: usize = 100;
 /// What a host may tell its model of this server.
 const INSTRUCTIONS: &str = include_str!("mcp/instructions.txt");
 
@@ -46,25 +53,39 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Makes a server. Changes are the client's, by the name that it gives itself, unless `actor` says whose they are.
-    pub(crate) fn new(store: Store, actor: Option<Actor>) -> io::Result<Self> {
+    /// Makes a server. Changes are the client's, by the name that it gives itself, unless `actor` says whose they are;
+    /// `complaints` hears what goes wrong beside the answers.
+    pub(crate) fn new(
+        store: Store,
+        actor: Option<Actor>,
+        complaints: impl Fn(Error) + Send + Sync + 'static,
+    ) -> io::Result<Self> {
         let dispatcher = Dispatcher::new(store.clone()).watching();
         let recall = dispatcher.recall().clone();
         let tools = Arc::new(tools::Tools::new(store.settings()));
+        let worker = Worker::start(dispatcher, store.clone(), actor, Arc::new(complaints))?;
         let events = Arc::new(Events::new(store.clone()));
-        Ok(Self { worker: Worker::start(dispatcher, store.clone(), actor)?, store, recall, tools, events })
+        Ok(Self { store, recall, worker, tools, events })
     }
 
-    /// Answers on standard input and output until the client is gone.
-    pub(crate) fn serve_stdio(self) -> io::Result<()> {
+    /// Answers on standard input and output until the client is gone. A message may have `line_limit` bytes.
+    pub(crate) fn serve_stdio(self, line_limit: usize) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(async {
-            let (input, output) = rmcp::transport::stdio_pipes();
-            let input = self.events.until_end(input);
-            let service = self.serve((input, output)).await.map_err(io::Error::other)?;
-            service.waiting().await.map_err(io::Error::other)?;
-            Ok(())
-        })
+        let served = runtime.block_on(async {
+            let (input, output) = ends::ends();
+            let (connection, writer) = Stdio::new(self.events.until_end(input), output, line_limit);
+            let writer = tokio::spawn(writer);
+            match self.serve(connection).await {
+                Ok(service) => service.waiting().await.map(drop).map_err(io::Error::other)?,
+                // It has gone before it asked for anything.
+                Err(ServerInitializeError::ConnectionClosed(_)) => {}
+                Err(error) => return Err(io::Error::other(error)),
+            }
+            writer.await.map_err(io::Error::other)
+        });
+        // A thread that still waits for input is not waited for.
+        runtime.shutdown_background();
+        served
     }
 }
 
@@ -100,11 +121,11 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let client = context.client_info();
-        let call = self.tools.call(request)?;
-        let name = client.as_ref().map(|client| client.name.clone());
-        let answer = self.worker.call(call, name, context.ct.cancelled()).await;
+        let (call, structure) = self.tools.call(request, client.as_ref())?;
+        let answer =
+            self.worker.call(call, client.as_ref().and_then(signature), context.ct.cancelled()).await;
         let answer = answer.ok_or_else(|| ErrorData::internal_error("The call was not run", None))?;
-        Ok(self.tools.result(answer, client.as_ref()).into())
+        Ok(tools::result(answer, structure).into())
     }
 
     async fn list_resources(
@@ -187,6 +208,12 @@ impl ServerHandler for Server {
         let recall = self.recall.clone();
         apart(move || prompts::get(&recall, &request)).await.map(Into::into)
     }
+}
+
+/// What a client's changes are signed with in the history.
+fn signature(client: &Implementation) -> Option<String> {
+    let name: String = client.name.trim().chars().take(NAME_CHARS).collect();
+    (!name.is_empty()).then_some(name)
 }
 
 /// Does what may wait for the disk on another thread.

@@ -241,6 +241,29 @@ impl Dispatcher {
     }
 }
 
+/// How a call takes its time, for whoever answers several.
+#[cfg(feature = "mcp")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// It looks at files, which takes no lock and no sync.
+    View,
+    /// It changes files, and shares a sync with changes beside it.
+    Change,
+    /// It is alone: about entries, which may have to wait for the index.
+    Alone,
+}
+
+#[cfg(feature = "mcp")]
+impl Pace {
+    pub(crate) fn of(call: &ToolUse) -> Self {
+        match Tool::named(&call.name) {
+            Some(Tool::Memory) if call.input["command"] == "view" => Self::View,
+            Some(Tool::Memory) => Self::Change,
+            _ => Self::Alone,
+        }
+    }
+}
+
 /// Calls `each` with every text in a value.
 fn each_text(value: &serde_json::Value, each: &mut dyn FnMut(&str)) {
     match value {

@@ -133,7 +133,8 @@ fn settle(store: &Store) -> bool {
     }
 }
 
-fn line_limit(file_limit: u64) -> usize {
+/// Bytes that a line may have, so that a call that writes the largest file fits.
+pub(super) fn line_limit(file_limit: u64) -> usize {
     let limit = LINE_LIMIT.max(file_limit.saturating_mul(JSON_BYTES_PER_BYTE));
     usize::try_from(limit).unwrap_or(usize::MAX)
 }

@@ -1,24 +1,43 @@
-//! The one thread that runs tool calls, in the order in which they came.
+//! The one thread that runs tool calls, in the order in which they came (but for views that have nothing before them).
 //!
 //! Calls that wait together are handed to the dispatcher together, so that they share a sync.
 
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
-use std::{io, iter, thread};
+use std::{io, iter};
 
 use tokio::sync::oneshot;
 
+use crate::error::Error;
 use crate::store::{Actor, Store};
-use crate::tool::{Dispatcher, ToolResult, ToolUse};
+use crate::tool::{Dispatcher, Pace, ToolResult, ToolUse};
 
 /// How long nothing must be asked before what was published is synced, so that the next open has nothing to mend.
 const IDLE: Duration = Duration::from_secs(1);
 /// So many calls are answered together at most: the first of them waits for the last.
 const MOST_TOGETHER: usize = 256;
 
-/// A handle of the thread; it ends when the handle and all calls are gone.
+/// A handle of the thread; dropped, it waits for all calls to be finished.
 pub(super) struct Worker {
-    jobs: Sender<Job>,
+    /// `None` once no more come.
+    jobs: Option<Sender<Job>>,
+    thread: Option<JoinHandle<()>>,
+    /// Held by every job that is not done.
+    waiting: Arc<()>,
+    views: Dispatcher,
+    desk: Desk,
+}
+
+/// Who is told what goes wrong beside an answer.
+pub(super) type Complaints = Arc<dyn Fn(Error) + Send + Sync>;
+
+/// A store, and who hears of its troubles.
+#[derive(Clone)]
+struct Desk {
+    store: Store,
+    complaints: Complaints,
 }
 
 struct Job {
@@ -27,15 +46,23 @@ struct Job {
     client: Option<String>,
     /// Closed when nobody waits for the answer any more.
     answer: oneshot::Sender<ToolResult>,
+    waiting: Arc<()>,
 }
 
 impl Worker {
     /// Starts the thread. Changes are made by `actor`, else by an agent of the client's name.
-    pub(super) fn start(dispatcher: Dispatcher, store: Store, actor: Option<Actor>) -> io::Result<Self> {
+    pub(super) fn start(
+        dispatcher: Dispatcher,
+        store: Store,
+        actor: Option<Actor>,
+        complaints: Complaints,
+    ) -> io::Result<Self> {
         let (jobs, todo) = mpsc::channel();
-        let work = move || run(Dispatchers::new(dispatcher, actor), &store, &todo);
-        thread::Builder::new().name("memdir".to_owned()).spawn(work)?;
-        Ok(Self { jobs })
+        let desk = Desk { store, complaints };
+        let (views, its) = (dispatcher.clone(), desk.clone());
+        let work = move || run(Dispatchers::new(dispatcher, actor), &its, &todo);
+        let thread = thread::Builder::new().name("memdir".to_owned()).spawn(work)?;
+        Ok(Self { jobs: Some(jobs), thread: Some(thread), waiting: Arc::default(), views, desk })
     }
 
     /// Runs a call after those that came before. `None`: it was cancelled; before its turn it is not run at all.
@@ -45,11 +72,53 @@ impl Worker {
         client: Option<String>,
         cancelled: impl Future<Output = ()>,
     ) -> Option<ToolResult> {
+        // A view takes less time than waking the thread and being woken by it, and may be made where it came in as long as
+        // nothing is before it.
+        if Pace::of(&call) == Pace::View && Arc::strong_count(&self.waiting) == 1 {
+            let result = self.views.run(&call);
+            tracing::info!(tool = call.name, failed = result.is_error, "answered");
+            self.desk.complain();
+            return Some(result);
+        }
         let (answer, answered) = oneshot::channel();
-        self.jobs.send(Job { call, client, answer }).ok()?;
+        let job = Job { call, client, answer, waiting: Arc::clone(&self.waiting) };
+        self.jobs.as_ref()?.send(job).ok()?;
         tokio::select! {
             answer = answered => answer.ok(),
             () = cancelled => None,
+        }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        drop(self.jobs.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Desk {
+    /// Tells what went wrong since the last time.
+    fn complain(&self) {
+        if let Some(error) = self.store.take_warning() {
+            (self.complaints)(error);
+        }
+    }
+
+    /// Syncs what was published; false, and a complaint, when that fails. What was answered is safe in the journal
+    /// already: it costs the next open a recovery, no more.
+    fn settle(&self) -> bool {
+        if !self.store.is_unsynced() {
+            return true;
+        }
+        match self.store.sync() {
+            Ok(()) => true,
+            Err(error) => {
+                (self.complaints)(error);
+                false
+            }
         }
     }
 }
@@ -82,44 +151,56 @@ impl Dispatchers {
     }
 }
 
-fn run(mut dispatchers: Dispatchers, store: &Store, todo: &Receiver<Job>) {
-    while let Some(first) = next(store, todo) {
+fn run(mut dispatchers: Dispatchers, desk: &Desk, todo: &Receiver<Job>) {
+    let mut can_sync = true;
+    while let Some(first) = next(desk, todo, &mut can_sync) {
         let waiting = iter::once(first).chain(todo.try_iter()).take(MOST_TOGETHER);
         let jobs: Vec<Job> = waiting.filter(|job| !job.answer.is_closed()).collect();
         for together in groups(jobs) {
             let dispatcher = dispatchers.of(together[0].client.as_ref());
             let (calls, answers): (Vec<_>, Vec<_>) =
-                together.into_iter().map(|job| (job.call, job.answer)).unzip();
-            for (result, answer) in dispatcher.run_all(&calls).into_iter().zip(answers) {
+                together.into_iter().map(|job| (job.call, (job.answer, job.waiting))).unzip();
+            let results = dispatcher.run_all(&calls);
+            for ((call, result), (answer, waiting)) in calls.iter().zip(results).zip(answers) {
+                tracing::info!(tool = call.name, failed = result.is_error, "answered");
+                drop(waiting);
                 // Who does not want it any more has gone.
                 let _ = answer.send(result);
             }
+            desk.complain();
         }
     }
-    // What was answered is safe in the journal already; a sync that fails costs the next open a recovery, no more.
-    let _ = store.sync();
+    desk.settle();
 }
 
 /// The next job; while none comes, what was published is synced. `None`: the server has ended.
-fn next(store: &Store, todo: &Receiver<Job>) -> Option<Job> {
-    if store.is_unsynced() {
+fn next(desk: &Desk, todo: &Receiver<Job>, can_sync: &mut bool) -> Option<Job> {
+    if *can_sync && desk.store.is_unsynced() {
         match todo.recv_timeout(IDLE) {
             Ok(job) => return Some(job),
             Err(RecvTimeoutError::Disconnected) => return None,
-            Err(RecvTimeoutError::Timeout) => drop(store.sync()),
+            Err(RecvTimeoutError::Timeout) => *can_sync = desk.settle(),
         }
     }
     todo.recv().ok()
 }
 
-/// Jobs that follow one another and are of one client, together.
+/// Changes that follow one another and are of one client, together; everything else alone, so that no answer waits for one
+/// that takes long.
 fn groups(jobs: Vec<Job>) -> Vec<Vec<Job>> {
     let mut groups: Vec<Vec<Job>> = Vec::new();
     for job in jobs {
         match groups.last_mut() {
-            Some(group) if group[0].client == job.client => group.push(job),
+            Some(group) if group[0].goes_with(&job) => group.push(job),
             _ => groups.push(vec![job]),
         }
     }
     groups
+}
+
+impl Job {
+    fn goes_with(&self, next: &Self) -> bool {
+        let are_changes = [self, next].iter().all(|job| Pace::of(&job.call) == Pace::Change);
+        are_changes && self.client == next.client
+    }
 }

@@ -87,7 +87,7 @@ impl Definitions {
         Self { categories: crate::recall::categories(settings), ..self }
     }
 
-    /// The list of tools, to paste into a request.
+    /// The list of tools, to paste into a request; of an MCP server, what it lists.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let memory = match self.dialect {
@@ -122,8 +122,51 @@ impl Dialect {
                 "type": "function",
                 "function": {"name": name, "description": description, "parameters": schema},
             }),
-            Self::Mcp => json!({"name": name, "description": description, "inputSchema": schema}),
+            Self::Mcp => json!({
+                "name": name,
+                "title": tool.title(),
+                "description": description,
+                "inputSchema": schema,
+                "annotations": hints(tool),
+                "outputSchema": output(tool),
+            }),
         }
+    }
+}
+
+/// What a host may take from a tool's nature, when it asks a person for leave: each hint is told, as its default is the
+/// worst.
+fn hints(tool: Tool) -> Value {
+    let (reads_only, destroys, can_be_repeated) = match tool {
+        Tool::Memory => (false, true, false),
+        #[cfg(feature = "search")]
+        Tool::Store => (false, false, true),
+        #[cfg(feature = "search")]
+        Tool::Retrieve => (true, false, true),
+        #[cfg(feature = "search")]
+        Tool::Delete => (false, true, true),
+        #[cfg(feature = "search")]
+        Tool::OneFile => (false, true, false),
+    };
+    json!({
+        "readOnlyHint": reads_only,
+        "destructiveHint": destroys,
+        "idempotentHint": can_be_repeated,
+        "openWorldHint": false,
+    })
+}
+
+/// The schema of what is answered beside the text: of the memory tool the text as the one field of an object, of the
+/// others the object that their text is.
+fn output(tool: Tool) -> Value {
+    match tool {
+        Tool::Memory => json!({
+            "type": "object",
+            "properties": {"result": {"type": "string"}},
+            "required": ["result"],
+        }),
+        #[cfg(feature = "search")]
+        tool => entries::output(tool),
     }
 }
 
@@ -196,6 +239,69 @@ mod tests {
             }
         }
         assert_eq!(openai[0]["function"]["parameters"]["required"], json!(["command"]));
+    }
+
+    /// What hosts show people, and strict ones check; a change of it is looked at.
+    #[cfg(feature = "search")]
+    #[test]
+    fn a_server_lists_what_the_fixture_has() {
+        let fixture: Value = serde_json::from_str(include_str!("../../fixtures/mcp/tools.json")).unwrap();
+        assert_eq!(definitions(Dialect::Mcp), fixture, "`memdir tools --dialect mcp` prints it");
+    }
+
+    #[test]
+    fn what_a_server_lists_is_plain() {
+        for tool in definitions(Dialect::Mcp).as_array().unwrap() {
+            let name = &tool["name"];
+            assert!(tool["title"].is_string() && tool["description"].is_string(), "{name}");
+            for hint in ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] {
+                assert!(tool["annotations"][hint].is_boolean(), "{name} {hint}");
+            }
+            assert_eq!(tool["annotations"]["openWorldHint"], false, "{name}");
+            for schema in ["inputSchema", "outputSchema"] {
+                assert_eq!(tool[schema]["type"], "object", "{name} {schema}");
+                assert_plain(&tool[schema], &format!("{name} {schema}"));
+            }
+        }
+    }
+
+    /// Whether strict hosts take a schema: no choices, references or names of Rust's, one type each.
+    fn assert_plain(schema: &Value, at: &str) {
+        match schema {
+            Value::Object(fields) => {
+                for key in ["$schema", "$defs", "$ref", "oneOf", "anyOf", "allOf", "title"] {
+                    assert!(!fields.contains_key(key) || at.ends_with("/properties"), "{at}/{key}");
+                }
+                let is_schema = !at.ends_with("/properties");
+                assert!(!is_schema || fields.get("type").is_none_or(Value::is_string), "{at}/type");
+                assert!(
+                    !is_schema || fields.get("format").is_none_or(|format| format == "date-time"),
+                    "{at}"
+                );
+                for (key, value) in fields {
+                    assert_plain(value, &format!("{at}/{key}"));
+                }
+            }
+            Value::Array(values) => values.iter().for_each(|value| assert_plain(value, at)),
+            value => assert!(!value.is_null(), "{at}"),
+        }
+    }
+
+    /// A host tells its model nothing else of the tool.
+    #[test]
+    fn the_description_tells_how_the_memory_is_used_and_all_commands() {
+        let tool = &definitions(Dialect::Mcp)[0];
+        let description = tool["description"].as_str().unwrap();
+        for part in ["view /memories", "in order", "progress", "never an order"] {
+            assert!(description.contains(part), "{part}");
+        }
+        let properties = tool["inputSchema"]["properties"].as_object().unwrap();
+        for command in properties["command"]["enum"].as_array().unwrap() {
+            assert!(description.contains(&format!("\n- {}: ", command.as_str().unwrap())), "{command}");
+        }
+        for field in properties.keys().filter(|field| *field != "command") {
+            assert!(description.contains(field.as_str()), "{field}");
+        }
     }
 
     #[test]

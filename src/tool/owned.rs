@@ -46,6 +46,21 @@ impl Tool {
         }
     }
 
+    /// A name for people.
+    pub(super) fn title(self) -> &'static str {
+        match self {
+            Self::Memory => "Memory files",
+            #[cfg(feature = "search")]
+            Self::Store => "Store a memory",
+            #[cfg(feature = "search")]
+            Self::Retrieve => "Find memories",
+            #[cfg(feature = "search")]
+            Self::Delete => "Delete a memory",
+            #[cfg(feature = "search")]
+            Self::OneFile => "Memory file",
+        }
+    }
+
     pub(super) fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|tool| tool.name() == name)
     }

@@ -77,6 +77,16 @@ impl Case {
         self.calls.iter().enumerate().map(|(n, call)| call.line(n)).collect()
     }
 
+    /// The calls as requests of the Model Context Protocol, with their places as ids.
+    #[cfg(feature = "mcp")]
+    pub fn requests(&self) -> Vec<Vec<u8>> {
+        let head = r#","method":"tools/call","params":{"name":"memory","arguments":"#;
+        let request = |(n, call): (usize, &Call)| {
+            [format!(r#"{{"jsonrpc":"2.0","id":{n}{head}"#).as_bytes(), &call.input(n), b"}}"].concat()
+        };
+        self.calls.iter().enumerate().map(request).collect()
+    }
+
     pub fn compare_answers(&self, lines: &[String]) -> Vec<String> {
         if lines.len() != self.calls.len() {
             return vec![format!("{} answers to {} calls", lines.len(), self.calls.len())];
@@ -87,18 +97,35 @@ impl Case {
 }
 
 impl Call {
-    /// The call as a line; even ones as raw UTF-8, odd ones in ASCII.
+    /// The call as a line.
     fn line(&self, n: usize) -> Vec<u8> {
-        let input = if let Some(Value::String(bytes)) = self.0.get("raw_b64") {
+        let head = format!(r#"{{"type":"tool_use","id":"{}","name":"memory","input":"#, id(n));
+        [head.as_bytes(), &self.input(n), b"}"].concat()
+    }
+
+    /// Its input; even ones as raw UTF-8, odd ones in ASCII.
+    fn input(&self, n: usize) -> Vec<u8> {
+        if let Some(Value::String(bytes)) = self.0.get("raw_b64") {
             decode(bytes)
         } else if let Some(Value::String(text)) = self.0.get("raw") {
             text.clone().into_bytes()
         } else {
             let text = expand(&self.0["input"]).to_string();
             if n.is_multiple_of(2) { text.into_bytes() } else { in_ascii(&text).into_bytes() }
-        };
-        let head = format!(r#"{{"type":"tool_use","id":"{}","name":"memory","input":"#, id(n));
-        [head.as_bytes(), &input, b"}"].concat()
+        }
+    }
+
+    /// Whether the input is a JSON object.
+    #[cfg(feature = "mcp")]
+    pub fn is_object(&self) -> bool {
+        serde_json::from_slice::<Map<String, Value>>(&self.input(0)).is_ok()
+    }
+
+    /// The answer that is wanted, or one that is as good.
+    #[cfg(feature = "mcp")]
+    pub fn wanted(&self, n: usize) -> String {
+        let content = if self.0["output"].is_null() { Value::from("") } else { self.0["output"].clone() };
+        result(n, &content, self.0["is_error"] == true)
     }
 
     fn compare(&self, n: usize, line: &str) -> Option<String> {
@@ -114,6 +141,16 @@ impl Call {
             && is_same(&self.0["output"], content);
         (!fine).then(|| format!("call {n}: want {} (error: {is_error})\n    got {line}", self.0["output"]))
     }
+}
+
+/// A result as a line.
+#[cfg(feature = "mcp")]
+pub fn result(n: usize, content: &Value, is_error: bool) -> String {
+    let mut result = serde_json::json!({"type": "tool_result", "tool_use_id": id(n), "content": content});
+    if is_error {
+        result["is_error"] = true.into();
+    }
+    result.to_string()
 }
 
 fn id(n: usize) -> String {

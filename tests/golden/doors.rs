@@ -68,6 +68,8 @@ fn mode(octal: &str) -> Mode {
 
 #[cfg(feature = "cli")]
 pub use command::Command;
+#[cfg(all(feature = "cli", feature = "mcp"))]
+pub use server::Server;
 
 #[cfg(feature = "cli")]
 mod command {
@@ -84,34 +86,118 @@ mod command {
 
     impl Door for Command {
         fn answer(&self, base: &Path, case: &Case) -> Result<Vec<String>, String> {
-            let mut child = process::Command::new("sh")
-                .args(["-c", r#"umask "$1"; exec "$2" call --dir "$3""#, "sh"])
-                .args([case.setup.umask.as_deref().unwrap_or("0022"), self.program])
-                .arg(base)
-                .stdin(Stdio::piped())
-                .stdout(Stdio::piped())
-                .spawn()
-                .map_err(|error| error.to_string())?;
-            let mut input = child.stdin.take().expect("it is piped");
-            let mut output = BufReader::new(child.stdout.take().expect("it is piped")).lines();
-            let lines = case.lines();
-            let mut answers = Vec::new();
-            let mut remaining = &lines[..];
-            if case.is_interactive() {
-                // A program that is gone shows in the number of answers.
-                let _ = input.write_all(&[&lines[0][..], b"\n"].concat());
-                answers.extend(output.next().and_then(Result::ok));
-                fs::remove_dir_all(base.join("memories")).map_err(|error| error.to_string())?;
-                remaining = &lines[1..];
-            }
-            thread::scope(|scope| {
-                scope.spawn(move || {
-                    let _ = input.write_all(&[&remaining.join(&b'\n')[..], b"\n"].concat());
-                });
-                answers.extend(output.map_while(Result::ok));
-            });
-            let status = child.wait().map_err(|error| error.to_string())?;
-            if status.success() { Ok(answers) } else { Err(format!("{status}")) }
+            converse(self.program, "call", base, case, &case.lines())
         }
+    }
+
+    /// Sends lines to a command that answers lines, and gives those.
+    pub fn converse(
+        program: &str,
+        command: &str,
+        base: &Path,
+        case: &Case,
+        lines: &[Vec<u8>],
+    ) -> Result<Vec<String>, String> {
+        let mut child = process::Command::new("sh")
+            .args(["-c", r#"umask "$1"; exec "$2" "$3" --dir "$4""#, "sh"])
+            .args([case.setup.umask.as_deref().unwrap_or("0022"), program, command])
+            .arg(base)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|error| error.to_string())?;
+        let mut input = child.stdin.take().expect("it is piped");
+        let mut output = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+        let mut answers = Vec::new();
+        let mut remaining = lines;
+        if case.is_interactive() {
+            // Up to the answer of the first call. A program that is gone shows in the number of answers.
+            let (first, rest) = lines.split_at(lines.len() + 1 - case.calls.len());
+            let _ = input.write_all(&[&first.join(&b'\n')[..], b"\n"].concat());
+            answers.extend(output.by_ref().take(first.len()).map_while(Result::ok));
+            fs::remove_dir_all(base.join("memories")).map_err(|error| error.to_string())?;
+            remaining = rest;
+        }
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                let _ = input.write_all(&[&remaining.join(&b'\n')[..], b"\n"].concat());
+            });
+            answers.extend(output.map_while(Result::ok));
+        });
+        let status = child.wait().map_err(|error| error.to_string())?;
+        if status.success() { Ok(answers) } else { Err(format!("{status}")) }
+    }
+}
+
+#[cfg(all(feature = "cli", feature = "mcp"))]
+mod server {
+    use serde_json::{Value, json};
+
+    use super::command::converse;
+    use super::{Case, Door, Path};
+    use crate::case::result;
+
+    /// `memdir mcp --dir BASE`.
+    pub struct Server {
+        pub program: &'static str,
+    }
+
+    impl Door for Server {
+        fn answer(&self, base: &Path, case: &Case) -> Result<Vec<String>, String> {
+            let params = json!({
+                "protocolVersion": "2025-11-25",
+                "capabilities": {},
+                "clientInfo": {"name": "golden", "version": "1"},
+            });
+            let hello = json!({"jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": params});
+            let mut lines = vec![hello.to_string().into_bytes()];
+            lines.extend(case.requests());
+            let answers = converse(self.program, "mcp", base, case, &lines)?;
+            let answers: Vec<Value> = answers
+                .iter()
+                .map(|answer| serde_json::from_str(answer).expect("an answer is JSON"))
+                .collect();
+            let calls = case.calls.iter().enumerate();
+            calls
+                .map(|(n, call)| {
+                    let answer = answers.iter().find(|answer| answer["id"] == n);
+                    if call.is_object() {
+                        translate(n, answer.ok_or_else(|| format!("call {n} has no answer"))?)
+                    } else if answer
+                        .is_none_or(|told| told["error"].is_object() || told["result"]["isError"] == true)
+                    {
+                        // The protocol knows no such call; one without arguments fails for what is missing in them.
+                        Ok(call.wanted(n))
+                    } else {
+                        Err(format!("call {n} is no request and has a result"))
+                    }
+                })
+                .collect()
+        }
+    }
+
+    /// An answer in the words of the Messages API.
+    fn translate(n: usize, answer: &Value) -> Result<String, String> {
+        let Value::Object(told) = &answer["result"] else { return Err(format!("call {n}: {answer}")) };
+        let blocks = told["content"].as_array().expect("content is a list");
+        let is_error = told["isError"] == true;
+        let text = &blocks[0]["text"];
+        let structured = (!is_error).then(|| json!({"result": text}));
+        if told.get("structuredContent") != structured.as_ref() {
+            return Err(format!("call {n}: structured otherwise than the text: {answer}"));
+        }
+        let content = match &blocks[..] {
+            [_] => text.clone(),
+            blocks => blocks.iter().map(block).collect(),
+        };
+        Ok(result(n, &content, is_error))
+    }
+
+    fn block(block: &Value) -> Value {
+        if block["type"] == "text" {
+            return block.clone();
+        }
+        let source = json!({"type": "base64", "media_type": block["mimeType"], "data": block["data"]});
+        json!({"type": "image", "source": source})
     }
 }

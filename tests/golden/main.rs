@@ -39,6 +39,12 @@ fn the_command_answers() {
     run_all(&doors::Command { program: env!("CARGO_BIN_EXE_memdir") });
 }
 
+#[cfg(all(feature = "cli", feature = "mcp"))]
+#[test]
+fn the_server_answers() {
+    run_all(&doors::Server { program: env!("CARGO_BIN_EXE_memdir") });
+}
+
 /// Runs all cases through a door, on all cores, and fails with what differs.
 fn run_all(door: &(impl Door + Sync)) {
     let cases = &cases();

@@ -65,6 +65,8 @@ const FOREIGN: &[(&str, &[&str])] = &[
     ("axum", &["http"]),
     ("reqwest", &["agent"]),
     ("tokio", &["mcp", "http", "agent"]),
+    ("tracing", &["cli", "mcp"]),
+    ("tracing_subscriber", &["cli"]),
 ];
 
 /// The one thing that a module may take from a crate that does not live in it.

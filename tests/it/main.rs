@@ -20,6 +20,8 @@ mod import;
 #[cfg(feature = "cli")]
 mod kill;
 #[cfg(all(feature = "cli", feature = "mcp"))]
+mod mcp;
+#[cfg(all(feature = "cli", feature = "mcp"))]
 mod mcp_resources;
 mod model;
 #[cfg(feature = "cli")]

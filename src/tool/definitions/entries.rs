@@ -8,6 +8,7 @@ use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema, generate::SchemaSettings};
 use serde_json::Value;
 
+use crate::tool::entries::{MemoryShown, StoredShown};
 use crate::tool::owned::Tool;
 
 const STORE: &str = "Store important information in the persistent memory system. Call this when you discover information \
@@ -86,6 +87,28 @@ struct OneFile {
     content: String,
 }
 
+#[derive(JsonSchema)]
+struct Retrieved {
+    #[schemars(description = "Best first")]
+    memories: Vec<MemoryShown<'static>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(description = "How many more were found that have no room in this answer")]
+    more: Option<usize>,
+}
+
+#[derive(JsonSchema)]
+struct Deleted {
+    success: bool,
+}
+
+#[derive(JsonSchema)]
+struct Filed {
+    success: bool,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning: Option<String>,
+}
+
 fn ten() -> i64 {
     10
 }
@@ -110,8 +133,24 @@ pub(super) fn one_file() -> (&'static str, Value) {
     (ONE_FILE, schema::<OneFile>())
 }
 
+/// The schema of what a tool that answers in JSON says where it does not fail.
+pub(super) fn output(tool: Tool) -> Value {
+    let schema = match tool {
+        Tool::Store => of::<StoredShown<'_>>,
+        Tool::Retrieve => of::<Retrieved>,
+        Tool::Delete => of::<Deleted>,
+        Tool::Memory | Tool::OneFile => of::<Filed>,
+    };
+    schema(SchemaSettings::for_serialize)
+}
+
 fn schema<T: JsonSchema>() -> Value {
-    let settings = SchemaSettings::draft2020_12().with(|settings| {
+    of::<T>(SchemaSettings::for_deserialize)
+}
+
+/// The schema of a type, as `contract` says whether it is read or written.
+fn of<T: JsonSchema>(contract: fn(SchemaSettings) -> SchemaSettings) -> Value {
+    let settings = contract(SchemaSettings::draft2020_12()).with(|settings| {
         settings.meta_schema = None;
         settings.inline_subschemas = true;
         settings.transforms.push(Box::new(RecursiveTransform(Plain)));
@@ -119,14 +158,15 @@ fn schema<T: JsonSchema>() -> Value {
     settings.into_generator().into_root_schema_for::<T>().to_value()
 }
 
-/// Takes out what only Rust's types say: names, widths of integers, that an absent field may be null, too.
+/// Takes out what only Rust's types say: names, widths of numbers, that an absent field may be null, too.
 #[derive(Debug, Clone)]
 struct Plain;
 
 impl Transform for Plain {
     fn transform(&mut self, schema: &mut Schema) {
         schema.remove("title");
-        let is_width = |format: &Value| format.as_str().is_some_and(|name| name.contains("int"));
+        let is_width =
+            |format: &Value| format.as_str().is_some_and(|name| name.contains("int") || name == "double");
         if schema.get("format").is_some_and(is_width) {
             schema.remove("format");
         }
@@ -219,7 +259,8 @@ mod tests {
     fn nothing_in_a_schema_is_of_rust() {
         let tools = Definitions::new(Dialect::Mcp);
         let text = format!("{}{}", tools.to_json(), tools.one_file());
-        for word in ["$schema", "title", "uint8", "int64", "null", "$defs", "$ref"] {
+        for word in ["$schema", "uint", "uint8", "int64", "double", "null", "$defs", "$ref", "oneOf", "anyOf"]
+        {
             assert!(!text.contains(&format!("\"{word}\"")), "{word}");
         }
     }

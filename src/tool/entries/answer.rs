@@ -1,6 +1,7 @@
 //! The shapes of the answers.
 
 use chrono::{DateTime, SecondsFormat, Utc};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::guard;
@@ -17,31 +18,39 @@ const FRAME_CHARS: usize = 45;
 pub(super) const DELETED: &str = r#"{"success":true}"#;
 
 /// What a call of `memory_store` is answered.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(description = "")]
 pub(crate) struct StoredShown<'a> {
     success: bool,
+    #[schemars(description = "The id of the entry, for memory_delete")]
     memory_id: String,
+    #[schemars(description = "The file of the entry")]
     path: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(description = "The ids of the entries that this one replaces")]
     superseded: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(description = "The id of the entry that said the same, and was brought up to date instead")]
     duplicate_of: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(description = "Entries that are alike and stay as they are")]
     similar: Vec<SimilarShown<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     warning: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct SimilarShown<'a> {
     id: String,
     content: std::borrow::Cow<'a, str>,
     score: f64,
+    #[schemars(description = "In what the two differ")]
     differs: &'a [&'static str],
 }
 
 /// A memory as `memory_retrieve` shows it.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(description = "")]
 pub(crate) struct MemoryShown<'a> {
     id: String,
     content: &'a str,
@@ -50,15 +59,19 @@ pub(crate) struct MemoryShown<'a> {
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     tags: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 5))]
     importance: Option<u8>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(description = "From 0 to 1: how well it answers")]
     score: Option<f64>,
     created_at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     expires_at: Option<String>,
     path: String,
+    #[schemars(description = "The first and the last line of it in the file")]
     lines: [usize; 2],
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
     terms: Option<TermsShown>,
 }
 
@@ -287,6 +300,60 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Each field of an answer is in the schema that hosts are given, and what that calls required is there.
+    fn assert_fits(answer: &Value, schema: &Value, at: &str) {
+        match answer {
+            Value::Object(fields) => {
+                for (key, value) in fields {
+                    let schema = &schema["properties"][key];
+                    assert!(schema.is_object(), "{at}/{key}");
+                    assert_fits(value, schema, &format!("{at}/{key}"));
+                }
+                for key in schema["required"].as_array().unwrap() {
+                    assert!(fields.contains_key(key.as_str().unwrap()), "{at} {key}");
+                }
+            }
+            Value::Array(values) => values.iter().for_each(|value| assert_fits(value, &schema["items"], at)),
+            _ => {}
+        }
+        let kind = match answer {
+            Value::Object(_) => "object",
+            Value::Array(_) => "array",
+            Value::String(_) => "string",
+            Value::Bool(_) => "boolean",
+            Value::Number(number) if number.is_f64() => "number",
+            Value::Number(_) => "integer",
+            Value::Null => "null",
+        };
+        assert_eq!(schema["type"], kind, "{at}");
+    }
+
+    #[test]
+    fn an_answer_has_the_schema_that_hosts_are_told() {
+        let tools = crate::tool::definitions(crate::tool::Dialect::Mcp);
+        let fits = |tool: usize, answer: &str| {
+            let answer = serde_json::from_str(answer).unwrap();
+            assert_fits(&answer, &tools[tool]["outputSchema"], tools[tool]["name"].as_str().unwrap());
+        };
+        let path = MemoryPath::parse("/memories/decision_log/a.md").unwrap();
+        let id = ID.parse().unwrap();
+        let (superseded, duplicate_of, warned) = (vec![id], Some(id), Vec::new());
+        let similar = vec![Similar { id, content: "x".to_owned(), score: 0.5, differs: vec!["number"] }];
+        let stored = Stored { memory_id: id, path, superseded, duplicate_of, similar, warned };
+        fits(1, &text(&StoredShown { warning: Some("x".to_owned()), ..StoredShown::new(&stored) }));
+        let entry = Memory {
+            category: Some("decision_log".to_owned()),
+            tags: vec!["x".to_owned()],
+            importance: Some(4),
+            expires_at: Some("2027-01-01T00:00:00Z".parse().unwrap()),
+            ..memory(&"x".repeat(10_000))
+        };
+        fits(2, &retrieved(&whole(vec![entry.clone(), entry])));
+        fits(2, &retrieved(&whole(vec![memory("x")])));
+        fits(2, &retrieved(&Retrieved { is_partial: true, ..Retrieved::default() }));
+        fits(3, DELETED);
     }
 
     #[test]
