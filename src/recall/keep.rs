@@ -16,7 +16,7 @@ use crate::version::Version;
 mod decide;
 mod field;
 
-use decide::{Decision, Known, MOST_SIMILAR, decide};
+use decide::{Decision, Known, Likeness, MOST_SIMILAR, decide};
 
 /// An entry to be stored.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -92,8 +92,8 @@ struct Candidates {
     mark: i64,
     /// Whether there is certainly room for one entry more.
     has_room: bool,
-    /// Those that may be the same, or alike: where they are, and the cosine of the two texts, where the index told it.
-    all: HashMap<MemoryId, (MemoryPath, f32)>,
+    /// Those that may be the same, or alike: where they are, and how like they are.
+    all: HashMap<MemoryId, (MemoryPath, Likeness)>,
 }
 
 impl Recall {
@@ -167,12 +167,19 @@ impl Recall {
         let base = Filter::entries(self.store.now().timestamp());
         let category = vec![new.category.clone()];
         let store = &self.store;
-        let mut rows: HashMap<i64, f32> = HashMap::new();
+        let mut rows: HashMap<i64, Likeness> = HashMap::new();
         let gist = Filter { fold: Some(fold(&new.content)), categories: category.clone(), ..base.clone() };
-        rows.extend(catalog.all(store, &history, &gist)?.into_iter().map(|seen| (seen.memory, 0.0)));
+        rows.extend(
+            catalog.all(store, &history, &gist)?.into_iter().map(|seen| (seen.memory, Likeness::default())),
+        );
         if let Some(key) = &new.key {
             let keyed = Filter { key: Some(key.clone()), categories: category, ..base.clone() };
-            rows.extend(catalog.all(store, &history, &keyed)?.into_iter().map(|seen| (seen.memory, 0.0)));
+            rows.extend(
+                catalog
+                    .all(store, &history, &keyed)?
+                    .into_iter()
+                    .map(|seen| (seen.memory, Likeness::default())),
+            );
         }
         let is_settled = store.settings().entries.on_similar == OnSimilar::Report;
         // The model that is in the program knows every word that is not long: those of ASCII are.
@@ -189,7 +196,7 @@ impl Recall {
         };
         let alike = loop {
             let alike = likely(catalog.search(store, &history, &query)?);
-            let memories: HashSet<i64> = alike.iter().map(|hit| hit.memory).collect();
+            let memories: HashSet<i64> = alike.iter().map(|(memory, _)| *memory).collect();
             // Unless few entries have most of the passages.
             let is_enough = alike.len() < query.candidates || memories.len() >= most;
             if is_enough || query.candidates >= MOST_CANDIDATES {
@@ -198,23 +205,23 @@ impl Recall {
             query.candidates *= 4;
         };
         let mut nearest = HashSet::new();
-        for hit in alike {
-            if nearest.len() < most || nearest.contains(&hit.memory) {
-                nearest.insert(hit.memory);
-                let cosine = rows.entry(hit.memory).or_default();
-                *cosine = cosine.max(hit.semantic);
+        for (memory, likeness) in alike {
+            if nearest.len() < most || nearest.contains(&memory) {
+                nearest.insert(memory);
+                let known = rows.entry(memory).or_default();
+                *known = known.most(likeness);
             }
         }
         let mut all = HashMap::with_capacity(rows.len());
-        for (row, cosine) in rows {
+        for (row, likeness) in rows {
             if let Some((id, path)) = history.place_of(row)? {
-                all.insert(id, (path, cosine));
+                all.insert(id, (path, likeness));
             }
         }
         // What is to be superseded is read whatever it says.
         for &id in &new.supersedes {
             let path = place(&history, id)?;
-            all.entry(id).or_insert((path, 0.0));
+            all.entry(id).or_insert((path, Likeness::default()));
         }
         let has_room = (catalog.most_entries() as u64) < store.settings().entries.max;
         Ok(Candidates { mark: catalog.mark(), has_room, all })
@@ -235,7 +242,7 @@ fn read(
     settings: &Settings,
     now: DateTime<Utc>,
 ) -> Result<Vec<Known>> {
-    let cosine = |id| candidates.all.get(&id).map_or(0.0, |&(_, cosine)| cosine);
+    let likeness = |id| candidates.all.get(&id).map(|(_, likeness)| *likeness).unwrap_or_default();
     let mut places: HashMap<MemoryId, MemoryPath> =
         candidates.all.iter().map(|(&id, (path, _))| (id, path.clone())).collect();
     let reach = snapshot.heads_since(candidates.mark, &mut |recent| {
@@ -260,7 +267,7 @@ fn read(
             return Err(Error::PlainFile { path });
         }
         if record.is_entry && (is_wanted || !record.is_expired(now)) {
-            known.push(Known { id, path, text: text.to_owned(), record, cosine: cosine(id) });
+            known.push(Known { id, path, text: text.to_owned(), record, likeness: likeness(id) });
         }
     }
     if let Some(&id) = new.supersedes.iter().find(|&&id| known.iter().all(|known| known.id != id)) {
@@ -306,15 +313,17 @@ fn carry_out(
     Ok((edits, Stored { memory_id, path, superseded, duplicate_of, similar, warned: Vec::new() }))
 }
 
-/// The hits that are alike at all, the likeliest first.
-fn likely(Hits { hits, ideal }: Hits) -> Vec<Hit> {
-    let mut likely: Vec<(f32, Hit)> = hits
+/// The memories that are alike at all, the likeliest first.
+fn likely(Hits { hits, ideal }: Hits) -> Vec<(i64, Likeness)> {
+    let likeness =
+        |hit: Hit| (hit.memory, Likeness { cosine: hit.semantic, words: rank::by_words(hit.lexical, ideal) });
+    let mut likely: Vec<(i64, Likeness)> = hits
         .into_iter()
-        .map(|hit| (rank::by_words(hit.lexical, ideal).max(hit.semantic), hit))
-        .filter(|(likeness, _)| *likeness >= LEAST_LIKELY)
+        .map(likeness)
+        .filter(|(_, likeness)| likeness.cosine.max(likeness.words) >= LEAST_LIKELY)
         .collect();
-    likely.sort_by(|(a, hit), (b, other)| b.total_cmp(a).then(hit.memory.cmp(&other.memory)));
-    likely.into_iter().map(|(_, hit)| hit).collect()
+    likely.sort_by(|(a, like), (b, other)| other.both().total_cmp(&like.both()).then(a.cmp(b)));
+    likely
 }
 
 /// The file of a new entry, with its id where that is known.

@@ -22,8 +22,27 @@ pub(super) struct Known {
     pub(super) path: MemoryPath,
     pub(super) text: String,
     pub(super) record: Record,
-    /// Of the two texts, where the index told it.
+    pub(super) likeness: Likeness,
+}
+
+/// How like two texts are, as far as the index told it: 0 where it did not.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Likeness {
+    /// The cosine of their vectors.
     pub(super) cosine: f32,
+    /// The share of the words that they have in common, the rare ones weighing more.
+    pub(super) words: f32,
+}
+
+impl Likeness {
+    pub(super) fn most(self, other: Self) -> Self {
+        Self { cosine: self.cosine.max(other.cosine), words: self.words.max(other.words) }
+    }
+
+    /// For an order. In languages that the model knows little of, all texts are near each other: words tell them apart.
+    pub(super) fn both(self) -> f32 {
+        self.cosine + self.words
+    }
 }
 
 /// What becomes of a new entry and those that are there.
@@ -73,7 +92,7 @@ pub(super) fn decide<'k>(
     let mut superseded = Vec::new();
     let mut similar = Vec::new();
     for &(one, ref old) in known.iter().filter(|(one, _)| Some(one.id) != kept) {
-        let score = one.cosine.max(saying.overlap(old));
+        let score = one.likeness.cosine.max(saying.overlap(old));
         let has_key = new.key.is_some() && one.record.key == new.key && one.is_in(&new.category);
         let is_so_alike = entries.on_similar == OnSimilar::Supersede
             && one.is_in(&new.category)
@@ -82,11 +101,12 @@ pub(super) fn decide<'k>(
             superseded.push(one);
         } else if score >= LEAST_SIMILAR {
             let (content, differs) = (one.content().to_owned(), saying.differences(old));
-            similar.push(Similar { id: one.id, content, score, differs });
+            let order = score + one.likeness.words;
+            similar.push((order, Similar { id: one.id, content, score, differs }));
         }
     }
-    similar.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id)));
-    similar.truncate(MOST_SIMILAR);
+    similar.sort_by(|(a, one), (b, other)| b.total_cmp(a).then(one.id.cmp(&other.id)));
+    let similar = similar.into_iter().take(MOST_SIMILAR).map(|(_, one)| one).collect();
     Decision { duplicate, superseded, similar }
 }
 

@@ -27,7 +27,7 @@ fn known(n: i64, entry: &NewEntry) -> Known {
 
 fn written(id: MemoryId, path: &MemoryPath, text: String) -> Known {
     let record = Record::read(&text, path, Times::unknown(), &[]);
-    Known { id, path: path.clone(), text, record, cosine: 0.0 }
+    Known { id, path: path.clone(), text, record, likeness: Likeness::default() }
 }
 
 /// What becomes of `new`: the place of its duplicate among those that are there, of what it replaces, of what is told.
@@ -88,7 +88,7 @@ fn the_three_most_alike_are_told_and_by_the_settings_replaced() {
     let cosines = [0.6, 0.95, 0.4, 0.7, 0.93];
     let mut there: Vec<_> = (1..=5).map(|n| known(n, &new(&format!("Words of their own, {n}.")))).collect();
     for (one, cosine) in there.iter_mut().zip(cosines) {
-        one.cosine = cosine;
+        one.likeness.cosine = cosine;
     }
     let entry = new("Something else entirely");
     assert_eq!(decided(&entry, &there, &Entries::default()), (None, vec![], vec![1, 4, 3]));
