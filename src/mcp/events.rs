@@ -62,7 +62,7 @@ impl Events {
 
     /// Tells a client of an older revision of a resource, or of all below a directory, from now on. It need not be there.
     pub(super) fn subscribe(&self, uri: &str, peer: &Peer<RoleServer>) -> Result<(), ErrorData> {
-        let path = uri::parse(uri).map_err(bad_uri)?;
+        let path = uri::parse(uri).map_err(|why| bad_uri(uri, why))?;
         self.want(peer, |wants| drop(wants.resources.insert(uri.to_owned(), path)))
     }
 

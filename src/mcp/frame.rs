@@ -16,21 +16,20 @@ use serde_json::{Map, Value};
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// Methods whose parameters have a shape of their own. (What is none of these is answered as unknown.)
 const SHAPED: &[&str] = &[
-    "completion/complete",
-    "initialize",
-    "logging/setLevel",
     "prompts/get",
     "prompts/list",
     "resources/list",
     "resources/read",
-    "resources/subscribe",
     "resources/templates/list",
-    "resources/unsubscribe",
     "server/discover",
     "subscriptions/listen",
     "tools/call",
     "tools/list",
 ];
+/// The same of methods that are no more where a request says the revision it is of.
+const OLD: &[&str] = &["initialize", "resources/subscribe", "resources/unsubscribe"];
+/// By this a request does so, in the `_meta` of its parameters.
+const REVISION: &str = "io.modelcontextprotocol/protocolVersion";
 
 /// A line, understood.
 #[derive(Debug)]
@@ -104,10 +103,11 @@ fn read_message(message: Map<String, Value>) -> Frame {
             Err(_) => misshapen(id),
         };
     }
+    let says_revision = message.get("params").and_then(|params| params.get("_meta")?.get(REVISION)).is_some();
+    let has_shape = SHAPED.contains(&method.as_str()) || !says_revision && OLD.contains(&method.as_str());
     match ClientJsonRpcMessage::deserialize(Value::Object(message)) {
         Ok(JsonRpcMessage::Request(request))
-            if matches!(request.request, ClientRequest::CustomRequest(_))
-                && SHAPED.contains(&method.as_str()) =>
+            if has_shape && matches!(request.request, ClientRequest::CustomRequest(_)) =>
         {
             misshapen(id)
         }
@@ -211,6 +211,11 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":7}}"#, "-32602 1"),
             (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#, "-32602 1"),
             (r#"{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"url":"x"}}"#, "-32602 1"),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{}}"#, "-32602 1"),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#,
+                "resources/subscribe",
+            ),
             (r#"{"jsonrpc":"2.0","id":1.0,"method":"ping"}"#, "ping"),
             (r#"{"jsonrpc":"2.0","id":-7,"method":"ping"}"#, "ping"),
             (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, "-32600 null"),

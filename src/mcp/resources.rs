@@ -65,7 +65,7 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
 
 /// The contents of one memory.
 pub(super) fn read(store: &Store, uri: &str) -> Result<ReadResourceResult, ErrorData> {
-    let path = uri::parse(uri).map_err(bad_uri)?;
+    let path = uri::parse(uri).map_err(|why| bad_uri(uri, why))?;
     let name = path.split_last().map_or("", |(_, name)| name).to_owned();
     let image = image_type(&name);
     let settings = store.settings();
@@ -89,8 +89,9 @@ pub(super) fn read(store: &Store, uri: &str) -> Result<ReadResourceResult, Error
 }
 
 /// What a request with a bad address is answered.
-pub(super) fn bad_uri(why: uri::BadUri) -> ErrorData {
-    ErrorData::invalid_params(format!("`uri` is not that of a memory: {why}"), None)
+pub(super) fn bad_uri(uri: &str, why: uri::BadUri) -> ErrorData {
+    let words = format!("`uri` is not that of a memory: {why}");
+    ErrorData::invalid_params(words, Some(json!({ "uri": uri })))
 }
 
 /// What a request is answered that the store cannot serve. Some errors of a store may name what only its host should know.
