@@ -4,9 +4,20 @@
 //! Nothing that stays is ever written anew.
 
 mod block;
+mod fields;
+mod lines;
 mod message;
 mod profile;
+mod repair;
+mod request;
+mod rules;
+#[cfg(test)]
+mod tests;
 
 pub use block::{Block, Kind};
+pub use lines::{repair_line, validate_line};
 pub use message::{Malformed, Message, Role};
 pub use profile::{Binding, Profile};
+pub use repair::{Deed, Repair, repair, repaired};
+pub use request::{Entry, Request};
+pub use rules::{ApiError, Rule, Seal, Seals, Violation, compare, validate, violations};

@@ -155,6 +155,21 @@ impl Block {
         })
     }
 
+    /// Reads a block from its own JSON.
+    pub(super) fn from_json(json: &str) -> Option<Self> {
+        Self::read(serde_json::from_str(json).ok()?, 0)
+    }
+
+    /// The blocks in the `content` of a block, as a tool result has them; `span` says where in `json`.
+    pub(super) fn parts(json: &str) -> Vec<Self> {
+        let fields: Option<Fields<'_>> = serde_json::from_str(json).ok();
+        let content = fields.and_then(|fields| fields.content);
+        let parts: Option<Vec<&RawValue>> =
+            content.and_then(|content| serde_json::from_str(content.get()).ok());
+        let at = |part: &RawValue| part.get().as_ptr().addr() - json.as_ptr().addr();
+        parts.into_iter().flatten().filter_map(|part| Self::read(part, at(part))).collect()
+    }
+
     /// The block of a message whose content is a plain string.
     pub(super) fn of_string(raw: &RawValue, start: usize) -> Option<Self> {
         let is_blank = text(Some(raw))?.trim().is_empty();

@@ -7,6 +7,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::block::{self, Block};
+use super::fields;
 
 /// Whose message it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -17,6 +18,18 @@ pub enum Role {
     Assistant,
     /// What the operator says in mid-conversation, on models that allow it.
     System,
+}
+
+impl Role {
+    /// Its name in JSON.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::System => "system",
+        }
+    }
 }
 
 /// One message. Cheap to clone.
@@ -106,6 +119,14 @@ impl Message {
     #[must_use]
     pub fn is_string(&self) -> bool {
         self.is_string
+    }
+
+    /// The message with other blocks, of whom it may be another's; all other fields stay as they are.
+    pub(super) fn with_blocks<T: AsRef<str>>(&self, role: Role, blocks: impl Iterator<Item = T>) -> Self {
+        let role = format!("\"{}\"", role.as_str());
+        let changes = [("role", Some(role.as_str())), ("content", Some(&fields::list(blocks)))];
+        let fields = fields::Fields::read(&self.raw).unwrap_or_default();
+        Self::from_json(&fields.with(&changes)).expect("blocks and a role make a message")
     }
 
     /// The JSON of one of its blocks: of a plain string, that string.

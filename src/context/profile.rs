@@ -62,8 +62,10 @@ struct Row {
 }
 
 impl Profile {
-    /// The profile of a model: the longest prefix of its name in the table counts. A name that is not known gets what is
-    /// right, if not always best, for any model: no prefill, no system messages in between, thinking bound.
+    /// The profile of a model: the longest prefix of its name in the table counts, wherever a provider puts that name
+    /// (`us.anthropic.claude-opus-4-6-v1:0`, `anthropic/claude-opus-4.6`). A name that is not known, a newer version of a
+    /// known one among them, gets what is right, if not always best, for any model: no prefill, no system messages in
+    /// between, thinking bound.
     ///
     /// # Panics
     /// Never: a test reads the table.
@@ -73,11 +75,9 @@ impl Profile {
         let table = TABLE.get_or_init(|| {
             serde_json::from_str(include_str!("models.json")).expect("a test reads the table")
         });
-        let row = table
-            .models
-            .iter()
-            .filter(|row| model.starts_with(&*row.prefix))
-            .max_by_key(|row| row.prefix.len());
+        let name = model.find("claude-").map_or(model, |at| &model[at..]).replace('.', "-");
+        let is_of = |row: &&Row| name.strip_prefix(&*row.prefix).is_some_and(|rest| !is_newer(rest));
+        let row = table.models.iter().filter(is_of).max_by_key(|row| row.prefix.len());
         let default = table.default.clone();
         let Some(row) = row else { return default };
         Self {
@@ -88,6 +88,12 @@ impl Profile {
             cache: row.cache.unwrap_or(default.cache),
         }
     }
+}
+
+/// Whether what follows a name makes it that of another version: `-5`, but not `-20251101` or `-v1:0`.
+fn is_newer(rest: &str) -> bool {
+    let rest = rest.strip_prefix('-').unwrap_or(rest);
+    matches!(rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len()), 1 | 2)
 }
 
 impl Default for Profile {
@@ -102,16 +108,40 @@ mod tests {
 
     #[test]
     fn the_longest_prefix_counts() {
-        assert_eq!(Profile::of("claude-opus-4-5-20251101").binding, Binding::Ignore);
-        assert_eq!(Profile::of("claude-opus-4-5-20251101").window, 200_000);
-        assert_eq!(Profile::of("claude-opus-4-7").window, 1_000_000);
+        for (name, window, binding, prefill, mid_system) in [
+            ("claude-3-7-sonnet-latest", 200_000, Binding::Ignore, true, false),
+            ("claude-sonnet-4-20250514", 200_000, Binding::Ignore, true, false),
+            ("claude-opus-4-5-20251101", 200_000, Binding::Ignore, true, false),
+            ("claude-haiku-4-5", 200_000, Binding::Ignore, true, false),
+            ("us.anthropic.claude-opus-4-6-v1:0", 1_000_000, Binding::Ignore, false, false),
+            ("anthropic/claude-sonnet-4.6", 1_000_000, Binding::Ignore, false, false),
+            ("claude-opus-4-8", 1_000_000, Binding::Ignore, false, true),
+            ("claude-sonnet-5", 1_000_000, Binding::Ignore, false, false),
+            ("claude-opus-5", 1_000_000, Binding::Ignore, false, true),
+            ("claude-fable-5", 1_000_000, Binding::Ignore, false, true),
+            ("claude-fable-5-1", 1_000_000, Binding::StripThinking, false, true),
+            ("claude-mythos-5-2", 1_000_000, Binding::StripThinking, false, true),
+            ("claude-opus-5-5", 1_000_000, Binding::StripThinking, false, true),
+            ("claude-haiku-5-5-20261001", 1_000_000, Binding::StripThinking, false, true),
+        ] {
+            let found = Profile::of(name);
+            assert_eq!(
+                (found.window, found.binding, found.prefill, found.mid_system),
+                (window, binding, prefill, mid_system),
+                "{name}"
+            );
+        }
     }
 
     #[test]
     fn what_is_not_known_is_treated_with_care() {
-        for name in ["", "llama-4", "claude-opus-5-5"] {
+        for name in ["", "llama-4", "claude-opus-5-6", "claude-opus-50", "claude-sonnet-6", "claude-haiku-5"]
+        {
             let profile = Profile::of(name);
-            assert!(!profile.prefill && !profile.mid_system && profile.binding == Binding::StripThinking);
+            assert!(
+                !profile.prefill && !profile.mid_system && profile.binding == Binding::StripThinking,
+                "{name}"
+            );
         }
     }
 }

@@ -1,0 +1,189 @@
+//! What an edit of a history keeps: order, seals, prefixes, changes of the tools, citations, pins (I7, I8, I11, I12, I14, I15).
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::super::block::{Block, Kind};
+use super::super::fields::Fields;
+use super::super::message::{Message, Role};
+use super::super::profile::Binding;
+use super::super::request::{self, Entry, Request};
+use super::{Facts, Fault, Place, Spot, Violation};
+
+/// A block of either history, without its cache mark, which may come and go.
+struct Piece<'a> {
+    spot: Spot,
+    role: Role,
+    block: &'a Block,
+    json: String,
+}
+
+/// What an edit of a history may not have done: `after` is made of blocks of `before` in their order, and of texts that are
+/// marked (a line of theirs begins with `[…]`); thinking is where and what it was; on a model that binds it, nothing before
+/// it has changed; changes of the tools, what is cited, the system prompt and the messages `pins` (by their number in
+/// `before`) are still there. Results may have been replaced by a marked text, and the inputs of calls been emptied.
+#[must_use]
+pub fn compare(before: &Request, after: &Request, pins: &[usize]) -> Vec<Violation> {
+    let (old, new) = (pieces(before), pieces(after));
+    let mut found = Vec::new();
+    if before.field("system") != after.field("system") {
+        found.push(Violation::new(Fault::LostSystem, Place::Field("system")));
+    }
+    let kept = align(before, after, &old, &new, &mut found);
+    for (number, piece) in old.iter().enumerate() {
+        let place = piece.spot.place();
+        let is_kept = kept.contains(&number);
+        if piece.block.kind == Kind::ToolChange && !is_kept {
+            found.push(about(Fault::LostToolChange, place, piece.block));
+        }
+        if pins.contains(&piece.spot.message) && !is_kept && !is_result_kept(piece, &new) {
+            found.push(Violation::new(Fault::LostPin, place));
+        }
+    }
+    cited(&old, &kept, &mut found);
+    fallbacks(&old, &kept, &mut found);
+    found
+}
+
+fn about(fault: Fault, place: Place, block: &Block) -> Violation {
+    Violation::with(fault, place, Facts { kind: block.name.clone(), ..Facts::default() })
+}
+
+fn pieces(request: &Request) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    for (message, entry) in request.messages().iter().enumerate() {
+        let Entry::Message(it) = entry else { continue };
+        for (block, kind) in it.blocks().iter().enumerate() {
+            let json = plain(it, kind);
+            pieces.push(Piece { spot: Spot { message, block }, role: it.role(), block: kind, json });
+        }
+    }
+    pieces
+}
+
+fn plain(message: &Message, block: &Block) -> String {
+    let json = message.block_json(block);
+    match Fields::read(json) {
+        Some(fields) => fields.with(&[("cache_control", None)]),
+        None => format!(r#"{{"type":"text","text":{json}}}"#),
+    }
+}
+
+/// Finds each block of `after` in `before`, in order: the numbers of those that were kept.
+fn align(
+    before: &Request,
+    after: &Request,
+    old: &[Piece<'_>],
+    new: &[Piece<'_>],
+    found: &mut Vec<Violation>,
+) -> BTreeSet<usize> {
+    let mut places: HashMap<(Role, &str), Vec<usize>> = HashMap::new();
+    for (number, piece) in old.iter().enumerate() {
+        places.entry((piece.role, &piece.json)).or_default().push(number);
+    }
+    let is_bound = after.profile().binding != Binding::Ignore && !after.drops_unbound_thinking();
+    let mut has_changed =
+        before.field("system") != after.field("system") || before.field("tools") != after.field("tools");
+    let (mut kept, mut from) = (BTreeSet::new(), 0);
+    for (number, piece) in new.iter().enumerate() {
+        let same = places.get(&(piece.role, piece.json.as_str()));
+        let next = same.and_then(|same| same.get(same.partition_point(|&at| at < from)).copied());
+        let next = next.filter(|&next| next == from || !is_marked(piece));
+        let Some(next) = next else {
+            let edited = old[from..].iter().position(|old| is_edited(old, piece));
+            if let Some(at) = edited {
+                from += at + 1;
+            } else if piece.block.kind.is_sealed() {
+                found.push(about(Fault::ChangedSeal, piece.spot.place(), piece.block));
+            } else if !is_marked(piece) {
+                found.push(about(Fault::NotInOrder, piece.spot.place(), piece.block));
+            }
+            has_changed = true;
+            continue;
+        };
+        has_changed |= next != number;
+        if piece.block.kind == Kind::Thinking && has_changed && is_bound {
+            found.push(about(Fault::ChangedPrefix, piece.spot.place(), piece.block));
+        }
+        kept.insert(next);
+        from = next + 1;
+    }
+    kept
+}
+
+/// Whether an edit made it: a line of it begins with `[…]`.
+fn is_marked(piece: &Piece<'_>) -> bool {
+    let own = |name| request::string(&piece.json, name).into_iter().collect::<Vec<_>>();
+    let texts = match piece.block.kind {
+        Kind::Text => own("text"),
+        Kind::ToolResult => {
+            let parts = Block::parts(&piece.json).into_iter();
+            let parts = parts.filter_map(|part| request::string(&piece.json[part.span], "text"));
+            own("content").into_iter().chain(parts).collect()
+        }
+        _ => Vec::new(),
+    };
+    texts.iter().flat_map(|text| text.lines()).any(|line| line.starts_with('[') && line.contains(']'))
+}
+
+/// Whether `new` is the result or the call `old`, shortened.
+fn is_edited(old: &Piece<'_>, new: &Piece<'_>) -> bool {
+    let (kind, other) = (old.block, new.block);
+    match kind.kind {
+        Kind::ToolResult => other.kind == kind.kind && other.answers == kind.answers && is_marked(new),
+        Kind::ToolUse => {
+            let emptied = Fields::read(&old.json).map(|fields| fields.with(&[("input", Some("{}"))]));
+            other.id == kind.id && emptied.as_deref() == Some(&new.json)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a result is there still, with another text.
+fn is_result_kept(old: &Piece<'_>, new: &[Piece<'_>]) -> bool {
+    new.iter().any(|new| is_edited(old, new))
+}
+
+/// A citation names a document by its number among all documents before it.
+fn cited(old: &[Piece<'_>], kept: &BTreeSet<usize>, found: &mut Vec<Violation>) {
+    let numbers = |name: &str| {
+        let named = old.iter().enumerate().filter(|(_, piece)| &*piece.block.name == name);
+        named.map(|(number, _)| number).collect::<Vec<_>>()
+    };
+    let (documents, results) = (numbers("document"), numbers("search_result"));
+    for &number in kept.iter().filter(|&&number| old[number].block.kind == Kind::Text) {
+        let Some(citations) = Fields::read(&old[number].json).and_then(|fields| fields.get("citations"))
+        else {
+            continue;
+        };
+        let citations: Vec<serde_json::Value> = serde_json::from_str(citations).unwrap_or_default();
+        let lost = citations.iter().any(|citation| {
+            let cited = |name: &str, among: &[usize]| {
+                let index = citation.get(name).and_then(serde_json::Value::as_u64)?;
+                among.get(usize::try_from(index).ok()?).copied()
+            };
+            let cited =
+                cited("document_index", &documents).or_else(|| cited("search_result_index", &results));
+            cited.is_some_and(|cited| !kept.contains(&cited))
+        });
+        if lost {
+            found.push(Violation::new(Fault::LostDocument, old[number].spot.place()));
+        }
+    }
+}
+
+/// A message in which another model took over stays whole, but for its thinking, or goes.
+fn fallbacks(old: &[Piece<'_>], kept: &BTreeSet<usize>, found: &mut Vec<Violation>) {
+    for whole in old.chunk_by(|a, b| a.spot.message == b.spot.message) {
+        let Some(fallback) = whole.iter().find(|piece| piece.block.kind == Kind::Fallback) else { continue };
+        let number = |piece: &Piece<'_>| {
+            old.partition_point(|other| {
+                (other.spot.message, other.spot.block) < (piece.spot.message, piece.spot.block)
+            })
+        };
+        let others = || whole.iter().filter(|piece| piece.block.kind != Kind::Thinking);
+        let some = others().any(|piece| kept.contains(&number(piece)));
+        if some && !others().all(|piece| kept.contains(&number(piece))) {
+            found.push(Violation::new(Fault::SplitFallback, fallback.spot.place()));
+        }
+    }
+}
