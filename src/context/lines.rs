@@ -28,7 +28,7 @@ pub fn validate_line(line: &str) -> Value {
 ///
 /// ```
 /// let line = memdir::context::repair_line(r#"[{"role":"user","content":"Hello."},{"role":"user","content":" "}]"#);
-/// assert!(line.starts_with(r#"{"messages":[{"role":"user","content":"Hello."}],"repairs":[{"path":"messages.1""#));
+/// assert!(line.starts_with(r#"{"messages":[{"role":"user","content":"Hello."}],"repairs":[{"path":"messages.1.content.0""#));
 /// ```
 #[must_use]
 pub fn repair_line(line: &str) -> String {

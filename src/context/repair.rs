@@ -25,27 +25,28 @@
 //!
 //! On a model that binds thinking to what is before it, the thinking after the first change goes: it would be refused.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
 use serde_json::Value;
 
-use super::block::{Block, Kind};
+use super::block::Block;
 use super::fields::{self, Fields};
-use super::message::{Message, Role};
+use super::message::Role;
 use super::profile::{Binding, Profile};
 use super::request::{self, Entry, Request};
 use super::rules::{self, Fault, MOST_MARKS, MOST_MESSAGES, Place, Rule, Seals, Violation, violations};
 
 mod draft;
+mod marks;
+mod results;
+mod system;
+mod thinking;
 
 use draft::Draft;
 
 const EARLIER: &str = r#"{"type":"text","text":"[earlier messages were left out]"}"#;
 const GO_ON: &str = r#"{"type":"text","text":"[no new message: continue]"}"#;
-const OPERATOR: &str = r#"{"type":"text","text":"[system message]"}"#;
-const LOST_CALL: &str = r#"{"type":"text","text":"[a result whose call is not recorded was left out]"}"#;
-const LOST_RESULT: &str = "[result not recorded]";
 
 /// What was done about a violation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -184,10 +185,11 @@ impl Mending {
                 self.note(&found[0].at(Place::Field("thinking")), Deed::Changed);
                 self.head.set("thinking", r#"{"type":"disabled"}"#);
             }
-            Fault::MarkOnSealed => self.unmark(found[0], found.iter().map(|it| it.place).collect()),
+            Fault::MarkOnSealed => self.unmark(found[0], found.iter().map(|it| it.place)),
             Fault::TooManyMarks => {
                 let marks = rules::marks(&self.request());
-                self.unmark(found[0], marks[..marks.len().saturating_sub(MOST_MARKS)].to_vec());
+                let few = marks.len().saturating_sub(MOST_MARKS);
+                self.unmark(found[0], marks.into_iter().take(few));
             }
             Fault::TooManyMessages => {
                 self.note(found[0], Deed::Removed);
@@ -247,264 +249,12 @@ impl Mending {
             let kept = fields::list(kept);
             self.head.set("system", &kept);
         }
+        self.remove_messages(&messages);
+    }
+
+    fn remove_messages(&mut self, gone: &HashSet<usize>) {
         let mut number = 0..;
-        self.drafts.retain(|_| number.next().is_none_or(|number| !messages.contains(&number)));
-    }
-
-    fn make_user(&mut self, found: &[&Violation]) {
-        let mut gone = Vec::new();
-        for about in found {
-            let Place::Message(i) = about.place else { continue };
-            let blocks = self.drafts[i].message.blocks().iter().enumerate();
-            let changes: HashSet<usize> =
-                blocks.filter(|(_, block)| block.kind == Kind::ToolChange).map(|(j, _)| j).collect();
-            self.note(about, Deed::Changed);
-            self.drafts[i].remove(&changes);
-            if self.drafts[i].message.blocks().is_empty() {
-                gone.push(i);
-            } else {
-                self.drafts[i].make_user(OPERATOR);
-            }
-        }
-        for i in gone.into_iter().rev() {
-            self.drafts.remove(i);
-        }
-    }
-
-    /// Moves system messages behind the next turn of the user's. The last first: so they keep their order.
-    fn move_system(&mut self, found: &[&Violation]) {
-        let mut places: Vec<(usize, &Violation)> = Vec::new();
-        for about in found {
-            if let Place::Message(i) = about.place {
-                places.push((i, about));
-            }
-        }
-        places.sort_by_key(|(i, _)| std::cmp::Reverse(*i));
-        for (i, about) in places {
-            self.note(about, Deed::Moved);
-            let system = self.drafts.remove(i);
-            let user = (i..self.drafts.len()).find(|&at| self.drafts[at].message.role() == Role::User);
-            let Some(user) = user else {
-                self.drafts.insert(i, system);
-                self.drafts.insert(i, Draft::new(Role::User, GO_ON));
-                continue;
-            };
-            let end = (user..self.drafts.len()).find(|&at| self.drafts[at].message.role() != Role::User);
-            self.drafts.insert(end.unwrap_or(self.drafts.len()), system);
-        }
-    }
-
-    /// The first message of the user's turn that follows the turn of message `i`. `Err`: there is none, but one could be here.
-    fn next_user(&self, i: usize) -> Result<usize, usize> {
-        let is_of_turn = |at: usize| {
-            let message = &self.drafts[at].message;
-            message.role() == Role::Assistant || rules::is_directive(message)
-        };
-        let end = (i..self.drafts.len()).find(|&at| !is_of_turn(at)).unwrap_or(self.drafts.len());
-        let is_user = self.drafts.get(end).is_some_and(|next| next.message.role() == Role::User);
-        if is_user { Ok(end) } else { Err(end) }
-    }
-
-    /// Moves results that come after other blocks to the front of their turn.
-    fn move_results(&mut self, found: &[&Violation]) {
-        let mut late: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for about in found {
-            self.note(about, Deed::Moved);
-            if let Place::Block(i, j) = about.place {
-                late.entry(i).or_default().push(j);
-            }
-        }
-        let mut starts: BTreeMap<usize, Vec<String>> = BTreeMap::new();
-        for (i, blocks) in late {
-            let is_of_turn = |&at: &usize| {
-                let message = &self.drafts[at].message;
-                message.role() == Role::User || rules::is_directive(message)
-            };
-            let start = (0..=i)
-                .rev()
-                .take_while(is_of_turn)
-                .filter(|&at| self.drafts[at].message.role() == Role::User);
-            let start = start.last().unwrap_or(i);
-            if start == i {
-                self.drafts[i].results_first();
-                continue;
-            }
-            starts.entry(start).or_default().extend(blocks.iter().map(|&j| self.drafts[i].item(j)));
-            self.drafts[i].remove(&blocks.into_iter().collect());
-        }
-        for (start, results) in starts {
-            self.drafts[start].add_results(&results);
-        }
-    }
-
-    /// Gives results to calls: the one that comes later, or a placeholder.
-    fn answer(&mut self, found: &[&Violation]) {
-        let mut later = self.unasked_results();
-        let mut gone: BTreeMap<usize, HashSet<usize>> = BTreeMap::new();
-        let mut answers: BTreeMap<usize, Vec<String>> = BTreeMap::new();
-        for about in found {
-            let Place::Message(i) = about.place else { continue };
-            for id in about.ids() {
-                let result = later.remove(&**id).filter(|(at, _)| *at > i);
-                let answer = if let Some((at, j)) = result {
-                    gone.entry(at).or_default().insert(j);
-                    self.note(&about.at(Place::Block(at, j)), Deed::Moved);
-                    self.drafts[at].item(j)
-                } else {
-                    self.note(about, Deed::Added);
-                    lost_result(id)
-                };
-                answers.entry(i).or_default().push(answer);
-            }
-        }
-        for (at, blocks) in gone {
-            self.drafts[at].remove(&blocks);
-        }
-        // From the end, so that what is added moves nothing that is still to come.
-        for (i, results) in answers.into_iter().rev() {
-            match self.next_user(i) {
-                Ok(user) => self.drafts[user].add_results(&results),
-                Err(at) => {
-                    let mut draft = Draft::new(Role::User, &results[0]);
-                    draft.add_results(&results[1..]);
-                    self.drafts.insert(at, draft);
-                }
-            }
-        }
-    }
-
-    /// The results that answer no call of the turn before, by id: the first of each.
-    fn unasked_results(&self) -> HashMap<Box<str>, (usize, usize)> {
-        let mut unasked = HashMap::new();
-        for about in violations(&self.request(), &Profile::default(), &()) {
-            if let (Fault::Orphan, Place::Block(i, j), Some(id)) =
-                (about.fault, about.place, about.ids().first())
-            {
-                unasked.entry(id.clone()).or_insert((i, j));
-            }
-        }
-        unasked
-    }
-
-    fn remove_orphans(&mut self, found: &[&Violation]) {
-        let mut gone: BTreeMap<usize, HashSet<usize>> = BTreeMap::new();
-        for about in found {
-            if let Place::Block(i, j) = about.place {
-                gone.entry(i).or_default().insert(j);
-                self.note(about, Deed::Removed);
-            }
-        }
-        for (i, mut blocks) in gone {
-            if blocks.len() == self.drafts[i].message.blocks().len() {
-                self.drafts[i].rewrite(0, LOST_CALL.to_owned());
-                blocks.remove(&0);
-            }
-            self.drafts[i].remove(&blocks);
-        }
-    }
-
-    /// Takes out the thinking at fault and all that comes after it, which is bound to it.
-    fn remove_thinking_from(&mut self, first: &Violation) {
-        let Place::Block(from, at) = first.place else { return };
-        let hint = &first.hint;
-        for i in from..self.drafts.len() {
-            let blocks = self.drafts[i].message.blocks().iter().enumerate();
-            let thinking: HashSet<usize> = blocks
-                .filter(|(j, block)| block.kind == Kind::Thinking && (i, *j) >= (from, at))
-                .map(|(j, _)| j)
-                .collect();
-            if thinking.is_empty() {
-                continue;
-            }
-            let mut sorted: Vec<&usize> = thinking.iter().collect();
-            sorted.sort_unstable();
-            for &j in sorted {
-                let place = self.drafts[i].origin(Some(j)).unwrap_or(Place::Messages);
-                let path = place.to_string();
-                self.done.push(Repair { path, what: Deed::Removed, why: first.rule, hint: hint.clone() });
-            }
-            self.drafts[i].remove(&thinking);
-        }
-    }
-
-    /// Takes out all thinking behind the first change, on a model that binds it. Whether there was any.
-    fn strip(&mut self, before: &Request) -> bool {
-        let Some((i, j)) = self.unbound(before) else { return false };
-        self.remove_thinking_from(&Violation::new(Fault::ChangedPrefix, Place::Block(i, j)));
-        true
-    }
-
-    /// The first thinking that something has changed before.
-    fn unbound(&self, before: &Request) -> Option<(usize, usize)> {
-        let is_same = |name| before.field(name) == self.head.field(name);
-        let mut has_changed = !without_marks(before.field("system"), self.head.field("system"))
-            || !(is_same("tools") || without_marks(before.field("tools"), self.head.field("tools")));
-        let old = before.messages().iter().enumerate().flat_map(|(i, entry)| {
-            let blocks = match entry {
-                Entry::Message(message) => message.blocks(),
-                Entry::Broken { .. } => &[],
-            };
-            // What cannot be read is something that was there.
-            let broken = matches!(entry, Entry::Broken { .. }).then_some((i, usize::MAX));
-            (0..blocks.len()).map(move |j| (i, j)).chain(broken)
-        });
-        let mut old = old.peekable();
-        for (i, draft) in self.drafts.iter().enumerate() {
-            for (j, block) in draft.message.blocks().iter().enumerate() {
-                let from = match draft.origin(Some(j)) {
-                    Some(Place::Block(i, j)) => Some((i, j)),
-                    _ => None,
-                };
-                has_changed |= from.is_none() || old.next() != from || self.is_changed(before, from, i, j);
-                if has_changed && block.kind == Kind::Thinking {
-                    return Some((i, j));
-                }
-            }
-        }
-        None
-    }
-
-    /// Whether a block, or whose it is, is not what it was.
-    fn is_changed(&self, before: &Request, from: Option<(usize, usize)>, i: usize, j: usize) -> bool {
-        let Some((at, block)) = from else { return true };
-        let Some(Entry::Message(old)) = before.messages().get(at) else { return true };
-        let new = &self.drafts[i].message;
-        let plain = |message: &Message, block: usize| {
-            let json = message.block_json(&message.blocks()[block]);
-            let fields = Fields::read(json).map(|fields| fields.with(&[("cache_control", None)]));
-            fields.unwrap_or_else(|| format!(r#"{{"type":"text","text":{json}}}"#))
-        };
-        old.role() != new.role() || old != new && plain(old, block) != plain(new, j)
-    }
-
-    /// Takes cache marks away.
-    fn unmark(&mut self, about: &Violation, places: Vec<Place>) {
-        for place in places {
-            self.note(&about.at(place), Deed::Changed);
-            match place {
-                Place::Block(i, j) => {
-                    let json = without_mark(&self.drafts[i].item(j));
-                    self.drafts[i].rewrite(j, json);
-                }
-                Place::Part(i, j, k) => {
-                    let json = self.drafts[i].item(j);
-                    let part = &Block::parts(&json)[k].span;
-                    let json =
-                        [&json[..part.start], &without_mark(&json[part.clone()]), &json[part.end..]].concat();
-                    self.drafts[i].rewrite(j, json);
-                }
-                Place::System(k) => self.unmark_part("system", k),
-                Place::Tool(k) => self.unmark_part("tools", k),
-                _ => {}
-            }
-        }
-    }
-
-    fn unmark_part(&mut self, name: &str, number: usize) {
-        let parts = self.head.parts(name).into_iter().enumerate();
-        let parts = parts.map(|(k, part)| if k == number { without_mark(part) } else { part.to_owned() });
-        let parts = fields::list(parts);
-        self.head.set(name, &parts);
+        self.drafts.retain(|_| number.next().is_none_or(|number| !gone.contains(&number)));
     }
 
     fn end(&mut self, about: &Violation) {
@@ -554,32 +304,9 @@ fn stage(fault: Fault) -> u8 {
     }
 }
 
-fn lost_result(id: &str) -> String {
-    let id = Value::from(id);
-    format!(r#"{{"type":"tool_result","tool_use_id":{id},"content":"{LOST_RESULT}","is_error":true}}"#)
-}
-
-fn without_mark(json: &str) -> String {
-    Fields::read(json).unwrap_or_default().with(&[("cache_control", None)])
-}
-
 fn without_parts(json: &str, gone: &HashSet<usize>) -> String {
     let parts = Block::parts(json).into_iter().enumerate();
     let kept = parts.filter(|(k, _)| !gone.contains(k)).map(|(_, part)| &json[part.span]);
     let content = fields::list(kept);
     Fields::read(json).unwrap_or_default().with(&[("content", Some(&content))])
-}
-
-/// Whether two fields are the same but for cache marks.
-fn without_marks(old: Option<&str>, new: Option<&str>) -> bool {
-    let plain = |json: Option<&str>| {
-        let parts: Option<Vec<&serde_json::value::RawValue>> =
-            json.and_then(|json| serde_json::from_str(json).ok());
-        let plain = |part: &&serde_json::value::RawValue| {
-            Fields::read(part.get())
-                .map_or_else(|| part.get().to_owned(), |fields| fields.with(&[("cache_control", None)]))
-        };
-        parts.map(|parts| parts.iter().map(plain).collect::<Vec<_>>())
-    };
-    old == new || plain(old).is_some() && plain(old) == plain(new)
 }

@@ -166,6 +166,23 @@ fn entries(list: &[&RawValue]) -> Vec<Entry> {
     list.iter().map(entry).collect()
 }
 
+/// A block as it would stand in a list, without cache marks: what the API compares.
+pub(super) fn plain(message: &Message, block: usize) -> String {
+    let json = message.block_json(&message.blocks()[block]);
+    if message.is_string() { format!(r#"{{"type":"text","text":{json}}}"#) } else { unmarked(json) }
+}
+
+/// A block, or a list of them, without cache marks, its own and those of what is in it.
+pub(super) fn unmarked(json: &str) -> String {
+    if let Ok(parts) = serde_json::from_str::<Vec<&RawValue>>(json) {
+        return fields::list(parts.into_iter().map(|part| unmarked(part.get())));
+    }
+    let Some(fields) = Fields::read(json) else { return json.to_owned() };
+    let content = fields.get("content").map(unmarked);
+    let content = content.as_deref().map(|content| ("content", Some(content)));
+    fields.with(&[("cache_control", None)].into_iter().chain(content).collect::<Vec<_>>())
+}
+
 /// Whether a block or a tool has a cache mark.
 pub(super) fn is_marked(json: &str) -> bool {
     Fields::read(json).and_then(|fields| fields.get("cache_control")).is_some_and(|mark| mark != "null")

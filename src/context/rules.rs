@@ -70,7 +70,7 @@ pub enum Rule {
 }
 
 /// A way to break a rule: a row of `errors.json`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Fault {
     BrokenMessage,

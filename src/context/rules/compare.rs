@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::super::block::{Block, Kind};
 use super::super::fields::Fields;
-use super::super::message::{Message, Role};
+use super::super::message::Role;
 use super::super::profile::Binding;
 use super::super::request::{self, Entry, Request};
 use super::{Facts, Fault, Place, Spot, Violation};
@@ -25,7 +25,7 @@ struct Piece<'a> {
 pub fn compare(before: &Request, after: &Request, pins: &[usize]) -> Vec<Violation> {
     let (old, new) = (pieces(before), pieces(after));
     let mut found = Vec::new();
-    if before.field("system") != after.field("system") {
+    if before.field("system").map(request::unmarked) != after.field("system").map(request::unmarked) {
         found.push(Violation::new(Fault::LostSystem, Place::Field("system")));
     }
     let kept = align(before, after, &old, &new, &mut found);
@@ -53,19 +53,11 @@ fn pieces(request: &Request) -> Vec<Piece<'_>> {
     for (message, entry) in request.messages().iter().enumerate() {
         let Entry::Message(it) = entry else { continue };
         for (block, kind) in it.blocks().iter().enumerate() {
-            let json = plain(it, kind);
+            let json = request::plain(it, block);
             pieces.push(Piece { spot: Spot { message, block }, role: it.role(), block: kind, json });
         }
     }
     pieces
-}
-
-fn plain(message: &Message, block: &Block) -> String {
-    let json = message.block_json(block);
-    match Fields::read(json) {
-        Some(fields) => fields.with(&[("cache_control", None)]),
-        None => format!(r#"{{"type":"text","text":{json}}}"#),
-    }
 }
 
 /// Finds each block of `after` in `before`, in order: the numbers of those that were kept.
@@ -81,15 +73,17 @@ fn align(
         places.entry((piece.role, &piece.json)).or_default().push(number);
     }
     let is_bound = after.profile().binding != Binding::Ignore && !after.drops_unbound_thinking();
-    let mut has_changed =
-        before.field("system") != after.field("system") || before.field("tools") != after.field("tools");
+    let is_same =
+        |name| before.field(name).map(request::unmarked) == after.field(name).map(request::unmarked);
+    let mut has_changed = !is_same("system") || !is_same("tools");
     let (mut kept, mut from) = (BTreeSet::new(), 0);
     for (number, piece) in new.iter().enumerate() {
         let same = places.get(&(piece.role, piece.json.as_str()));
         let next = same.and_then(|same| same.get(same.partition_point(|&at| at < from)).copied());
         let next = next.filter(|&next| next == from || !is_marked(piece));
         let Some(next) = next else {
-            let edited = old[from..].iter().position(|old| is_edited(old, piece));
+            let is_tool = matches!(piece.block.kind, Kind::ToolUse | Kind::ToolResult);
+            let edited = old[from..].iter().position(|old| is_tool && is_edited(old, piece));
             if let Some(at) = edited {
                 from += at + 1;
             } else if piece.block.kind.is_sealed() {
