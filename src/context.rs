@@ -12,7 +12,7 @@ mod repair;
 mod request;
 mod rules;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use block::{Block, Kind};
 pub use lines::{repair_line, validate_line};

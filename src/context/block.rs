@@ -160,14 +160,16 @@ impl Block {
         Self::read(serde_json::from_str(json).ok()?, 0)
     }
 
-    /// The blocks in the `content` of a block, as a tool result has them; `span` says where in `json`.
-    pub(super) fn parts(json: &str) -> Vec<Self> {
+    /// The blocks in the `content` of a block, as a tool result has them, each with its number among all that is in there;
+    /// `span` says where in `json`.
+    pub(super) fn parts(json: &str) -> Vec<(usize, Self)> {
         let fields: Option<Fields<'_>> = serde_json::from_str(json).ok();
         let content = fields.and_then(|fields| fields.content);
         let parts: Option<Vec<&RawValue>> =
             content.and_then(|content| serde_json::from_str(content.get()).ok());
         let at = |part: &RawValue| part.get().as_ptr().addr() - json.as_ptr().addr();
-        parts.into_iter().flatten().filter_map(|part| Self::read(part, at(part))).collect()
+        let parts = parts.into_iter().flatten().enumerate();
+        parts.filter_map(|(number, part)| Some((number, Self::read(part, at(part))?))).collect()
     }
 
     /// The block of a message whose content is a plain string.

@@ -29,8 +29,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
-use super::block::Block;
 use super::fields::{self, Fields};
 use super::message::Role;
 use super::profile::{Binding, Profile};
@@ -305,8 +305,9 @@ fn stage(fault: Fault) -> u8 {
 }
 
 fn without_parts(json: &str, gone: &HashSet<usize>) -> String {
-    let parts = Block::parts(json).into_iter().enumerate();
-    let kept = parts.filter(|(k, _)| !gone.contains(k)).map(|(_, part)| &json[part.span]);
-    let content = fields::list(kept);
-    Fields::read(json).unwrap_or_default().with(&[("content", Some(&content))])
+    let fields = Fields::read(json).unwrap_or_default();
+    let parts: Vec<&RawValue> =
+        fields.get("content").and_then(|content| serde_json::from_str(content).ok()).unwrap_or_default();
+    let kept = parts.iter().enumerate().filter(|(k, _)| !gone.contains(k)).map(|(_, part)| part.get());
+    fields.with(&[("content", Some(&fields::list(kept)))])
 }

@@ -1,4 +1,4 @@
 //! Whole conversations: what the API would refuse, and what is made of them.
 
-pub(in crate::context) mod grammar;
+pub(crate) mod grammar;
 mod validity;

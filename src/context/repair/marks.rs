@@ -17,9 +17,10 @@ impl Mending {
                 }
                 Place::Part(i, j, k) => {
                     let json = self.drafts[i].item(j);
-                    let part = Block::parts(&json).swap_remove(k).span;
-                    let bare = without_mark(&json[part.clone()]);
-                    self.drafts[i].rewrite(j, [&json[..part.start], &bare, &json[part.end..]].concat());
+                    let part = Block::parts(&json).into_iter().find(|(number, _)| *number == k);
+                    let Some(span) = part.map(|(_, part)| part.span) else { continue };
+                    let bare = without_mark(&json[span.clone()]);
+                    self.drafts[i].rewrite(j, [&json[..span.start], &bare, &json[span.end..]].concat());
                 }
                 Place::System(k) => self.unmark_part("system", k),
                 Place::Tool(k) => self.unmark_part("tools", k),

@@ -35,7 +35,7 @@ pub fn compare(before: &Request, after: &Request, pins: &[usize]) -> Vec<Violati
         if piece.block.kind == Kind::ToolChange && !is_kept {
             found.push(about(Fault::LostToolChange, place, piece.block));
         }
-        if pins.contains(&piece.spot.message) && !is_kept && !is_result_kept(piece, &new) {
+        if pins.contains(&piece.spot.message) && !is_kept {
             found.push(Violation::new(Fault::LostPin, place));
         }
     }
@@ -85,6 +85,7 @@ fn align(
             let is_tool = matches!(piece.block.kind, Kind::ToolUse | Kind::ToolResult);
             let edited = old[from..].iter().position(|old| is_tool && is_edited(old, piece));
             if let Some(at) = edited {
+                kept.insert(from + at);
                 from += at + 1;
             } else if piece.block.kind.is_sealed() {
                 found.push(about(Fault::ChangedSeal, piece.spot.place(), piece.block));
@@ -111,7 +112,7 @@ fn is_marked(piece: &Piece<'_>) -> bool {
         Kind::Text => own("text"),
         Kind::ToolResult => {
             let parts = Block::parts(&piece.json).into_iter();
-            let parts = parts.filter_map(|part| request::string(&piece.json[part.span], "text"));
+            let parts = parts.filter_map(|(_, part)| request::string(&piece.json[part.span], "text"));
             own("content").into_iter().chain(parts).collect()
         }
         _ => Vec::new(),
@@ -130,11 +131,6 @@ fn is_edited(old: &Piece<'_>, new: &Piece<'_>) -> bool {
         }
         _ => false,
     }
-}
-
-/// Whether a result is there still, with another text.
-fn is_result_kept(old: &Piece<'_>, new: &[Piece<'_>]) -> bool {
-    new.iter().any(|new| is_edited(old, new))
 }
 
 /// A citation names a document by its number among all documents before it.

@@ -23,7 +23,7 @@ pub(super) fn check(history: &History<'_>, found: &mut Vec<Violation>) {
         for (j, block) in message.blocks().iter().enumerate() {
             let json = message.block_json(block);
             found.extend(blank(block, json).map(|fault| Violation::new(fault, Place::Block(i, j))));
-            for (k, part) in parts(block, json).into_iter().enumerate() {
+            for (k, part) in parts(block, json) {
                 let fault = blank(&part, &json[part.span.clone()]);
                 found.extend(fault.map(|fault| Violation::new(fault, Place::Part(i, j, k))));
             }
@@ -62,7 +62,7 @@ fn blank(block: &Block, json: &str) -> Option<Fault> {
 }
 
 /// The blocks in a tool's result.
-fn parts(block: &Block, json: &str) -> Vec<Block> {
+fn parts(block: &Block, json: &str) -> Vec<(usize, Block)> {
     if block.kind == Kind::ToolResult { Block::parts(json) } else { Vec::new() }
 }
 
@@ -77,7 +77,7 @@ pub(in super::super) fn marks(request: &Request) -> Vec<Place> {
     for (i, entry) in request.messages().iter().enumerate() {
         let Entry::Message(message) = entry else { continue };
         for (j, block) in message.blocks().iter().enumerate() {
-            let inner = parts(block, message.block_json(block)).into_iter().enumerate();
+            let inner = parts(block, message.block_json(block)).into_iter();
             marks.extend(inner.filter(|(_, part)| part.is_cache_mark).map(|(k, _)| Place::Part(i, j, k)));
             marks.extend(block.is_cache_mark.then_some(Place::Block(i, j)));
         }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::context::{Entry, Kind, Request, Seal, Seals};
 
 /// A model that goes on with the assistant's words, one that takes system messages, and one that binds thinking as well.
-pub(in crate::context) const MODELS: [&str; 3] = ["claude-opus-4-5", "claude-opus-5", "claude-opus-5-5"];
+pub(crate) const MODELS: [&str; 3] = ["claude-opus-4-5", "claude-opus-5", "claude-opus-5-5"];
 
 /// The API's own tools, each with the kind of its result.
 const SERVER_TOOLS: [(&str, &str); 8] = [
@@ -57,7 +57,7 @@ struct Round {
 }
 
 /// A valid request.
-pub(in crate::context) fn history() -> impl Strategy<Value = Value> {
+pub(crate) fn history() -> impl Strategy<Value = Value> {
     let shape = (select(&MODELS[..]), any::<bool>(), any::<bool>(), vec(any::<Index>(), 0..4));
     (shape, vec(round(), 0..6), asks(), any::<bool>()).prop_map(
         |((model, system, compacted, marks), rounds, last, open)| {
@@ -303,7 +303,7 @@ fn result(id: &str, form: u8, failed: bool) -> Value {
 
 /// A way to break a history.
 #[derive(Debug, Clone)]
-pub(in crate::context) struct Break {
+pub(crate) struct Break {
     how: u8,
     message: Index,
     other: Index,
@@ -311,14 +311,14 @@ pub(in crate::context) struct Break {
 }
 
 /// Any ways to break a history, one after the other.
-pub(in crate::context) fn breaks() -> impl Strategy<Value = Vec<Break>> {
+pub(crate) fn breaks() -> impl Strategy<Value = Vec<Break>> {
     let one = (0..24_u8, any::<Index>(), any::<Index>(), any::<Index>());
     vec(one.prop_map(|(how, message, other, block)| Break { how, message, other, block }), 1..6)
 }
 
 impl Break {
     /// Breaks a history, or leaves it, where there is nothing of what this breaks.
-    pub(in crate::context) fn apply(&self, request: &mut Value) {
+    pub(crate) fn apply(&self, request: &mut Value) {
         let Some(messages) = request["messages"].as_array_mut().filter(|messages| !messages.is_empty())
         else {
             return;
@@ -406,11 +406,11 @@ impl Break {
 
 /// Knows what each thinking was thought after, as whoever signed it does.
 #[derive(Debug, Default)]
-pub(in crate::context) struct Signed(HashMap<String, Vec<String>>);
+pub(crate) struct Signed(HashMap<String, Vec<String>>);
 
 impl Signed {
     /// Signs all thinking of a history.
-    pub(in crate::context) fn of(request: &Request) -> Self {
+    pub(crate) fn of(request: &Request) -> Self {
         let mut signed = Self::default();
         for (_, _, thinking, prefix) in prefixes(request) {
             signed.0.entry(thinking).or_default().push(prefix);
@@ -453,7 +453,7 @@ fn prefixes(request: &Request) -> Vec<(usize, usize, String, String)> {
 }
 
 /// JSON without cache marks.
-pub(in crate::context) fn plain(json: &str) -> String {
+pub(crate) fn plain(json: &str) -> String {
     fn bare(value: &mut Value) {
         match value {
             Value::Array(list) => list.iter_mut().for_each(bare),
