@@ -22,8 +22,9 @@ pub(super) fn check(history: &History<'_>, profile: &Profile, found: &mut Vec<Vi
             found.push(Violation::new(Fault::SystemUnsupported, Place::Message(i)));
         }
         for (j, block) in message.blocks().iter().enumerate() {
-            if !may_say(message.role(), block.kind) {
-                let facts = Facts { kind: block.name.clone(), ..Facts::default() };
+            if let Some(role) = speaker(block.kind).filter(|role| *role != message.role()) {
+                let facts =
+                    Facts { kind: block.name.clone(), result: role.as_str().into(), ..Facts::default() };
                 found.push(Violation::with(Fault::WrongRole, Place::Block(i, j), facts));
             }
         }
@@ -44,14 +45,13 @@ fn first(history: &History<'_>, found: &mut Vec<Violation>) {
     }
 }
 
-/// Whether a message of this role may have such a block.
-fn may_say(role: Role, kind: Kind) -> bool {
+/// In whose messages alone such a block may be.
+fn speaker(kind: Kind) -> Option<Role> {
     match kind {
-        Kind::ToolUse | Kind::Thinking => role == Role::Assistant,
-        Kind::ToolResult => role == Role::User,
-        Kind::ToolChange => role == Role::System,
-        kind if is_of_server(kind) => role == Role::Assistant,
-        _ => true,
+        Kind::ToolUse | Kind::Thinking => Some(Role::Assistant),
+        Kind::ToolResult => Some(Role::User),
+        Kind::ToolChange => Some(Role::System),
+        kind => is_of_server(kind).then_some(Role::Assistant),
     }
 }
 
