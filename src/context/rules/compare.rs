@@ -1,6 +1,6 @@
 //! What an edit of a history keeps: order, seals, prefixes, changes of the tools, citations, pins (I7, I8, I11, I12, I14, I15).
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::super::block::{Block, Kind};
 use super::super::fields::Fields;
@@ -75,9 +75,10 @@ fn align(
     let is_bound = after.profile().binding != Binding::Ignore && !after.drops_unbound_thinking();
     let is_same =
         |name| before.field(name).map(request::unmarked) == after.field(name).map(request::unmarked);
-    let mut has_changed = !is_same("system") || !is_same("tools");
+    let is_headed_anew = !is_same("system") || !is_same("tools");
+    let mut has_changed = is_headed_anew;
     let (mut kept, mut from) = (BTreeSet::new(), 0);
-    for (number, piece) in new.iter().enumerate() {
+    for piece in new {
         let same = places.get(&(piece.role, piece.json.as_str()));
         let next = same.and_then(|same| same.get(same.partition_point(|&at| at < from)).copied());
         let next = next.filter(|&next| next == from || !is_marked(piece));
@@ -95,7 +96,11 @@ fn align(
             has_changed = true;
             continue;
         };
-        has_changed |= next != number;
+        has_changed |= next != from;
+        // What the API has summed up is no longer before what comes after.
+        if piece.block.kind == Kind::Compaction && request::string(&piece.json, "content").is_some() {
+            has_changed = is_headed_anew;
+        }
         if piece.block.kind == Kind::Thinking && has_changed && is_bound {
             found.push(about(Fault::ChangedPrefix, piece.spot.place(), piece.block));
         }
@@ -163,16 +168,20 @@ fn cited(old: &[Piece<'_>], kept: &BTreeSet<usize>, found: &mut Vec<Violation>) 
 
 /// A message in which another model took over stays whole, but for its thinking, or goes.
 fn fallbacks(old: &[Piece<'_>], kept: &BTreeSet<usize>, found: &mut Vec<Violation>) {
-    for whole in old.chunk_by(|a, b| a.spot.message == b.spot.message) {
-        let Some(fallback) = whole.iter().find(|piece| piece.block.kind == Kind::Fallback) else { continue };
-        let number = |piece: &Piece<'_>| {
-            old.partition_point(|other| {
-                (other.spot.message, other.spot.block) < (piece.spot.message, piece.spot.block)
-            })
+    let numbered: Vec<(usize, &Piece<'_>)> = old.iter().enumerate().collect();
+    // Where two are the same, either may be the one that was kept.
+    let fallbacks: HashSet<&str> = kept.iter().map(|&number| old[number].json.as_str()).collect();
+    for whole in numbered.chunk_by(|(_, a), (_, b)| a.spot.message == b.spot.message) {
+        let Some((_, fallback)) = whole.iter().find(|(_, piece)| piece.block.kind == Kind::Fallback) else {
+            continue;
         };
-        let others = || whole.iter().filter(|piece| piece.block.kind != Kind::Thinking);
-        let some = others().any(|piece| kept.contains(&number(piece)));
-        if some && !others().all(|piece| kept.contains(&number(piece))) {
+        let others: Vec<bool> = whole
+            .iter()
+            .filter(|(_, piece)| !matches!(piece.block.kind, Kind::Thinking | Kind::Fallback))
+            .map(|(number, _)| kept.contains(number))
+            .collect();
+        let is_whole = others.iter().all(|kept| *kept) && fallbacks.contains(fallback.json.as_str());
+        if others.contains(&true) && !is_whole {
             found.push(Violation::new(Fault::SplitFallback, fallback.spot.place()));
         }
     }

@@ -431,15 +431,19 @@ impl Seals for Signed {
     }
 }
 
-/// All thinking: where, what, and what is before it, cache marks left out.
+/// All thinking: where, what, and what is before it, cache marks left out; behind a summary of the API's, from that on.
 fn prefixes(request: &Request) -> Vec<(usize, usize, String, String)> {
-    let mut prefix =
+    let head =
         plain(request.field("system").unwrap_or("null")) + &plain(request.field("tools").unwrap_or("null"));
+    let mut prefix = head.clone();
     let mut all = Vec::new();
     for (i, entry) in request.messages().iter().enumerate() {
         let Entry::Message(message) = entry else { continue };
         for (j, block) in message.blocks().iter().enumerate() {
             let json = plain(message.block_json(block));
+            if block.kind == Kind::Compaction && !json.contains(r#""content":null"#) {
+                prefix.clone_from(&head);
+            }
             if block.kind == Kind::Thinking {
                 all.push((i, j, json.clone(), prefix.clone()));
             }
