@@ -23,7 +23,8 @@
 //! | an assistant last, where the model does not go on with its words | a marked message of the user's behind it: nothing is lost |
 //! | white space at the end of words to go on with | trimming it |
 //!
-//! On a model that binds thinking to what is before it, the thinking after the first change goes: it would be refused.
+//! On a model that binds thinking to what is before it, the thinking after a change goes: it would be refused. What the API
+//! has summed up is no longer before what comes after.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -108,9 +109,9 @@ pub fn repair(request: &Value) -> (Value, Vec<Repair>) {
 #[must_use]
 pub fn repaired(request: &Request, profile: &Profile, seals: &impl Seals) -> (Request, Vec<Repair>) {
     let is_bound = profile.binding != Binding::Ignore && !request.drops_unbound_thinking();
-    let mut mending = Mending::of(request, is_bound);
+    let mut mending = Mending::of(request);
     mending.mend_all(profile, seals);
-    if is_bound && mending.strip(request) {
+    while is_bound && mending.strip(request) {
         mending.mend_all(profile, seals);
     }
     (mending.request(), mending.done)
@@ -121,17 +122,14 @@ struct Mending {
     head: Request,
     drafts: Vec<Draft>,
     done: Vec<Repair>,
-    /// Whether thinking is refused once something before it has changed.
-    is_bound: bool,
 }
 
 impl Mending {
-    fn of(request: &Request, is_bound: bool) -> Self {
+    fn of(request: &Request) -> Self {
         let mut mending = Self {
             head: request.with_messages([]),
             drafts: Vec::with_capacity(request.messages().len()),
             done: Vec::new(),
-            is_bound,
         };
         for (i, entry) in request.messages().iter().enumerate() {
             match entry {
@@ -180,7 +178,6 @@ impl Mending {
             Fault::LateResult => self.move_results(found),
             Fault::Unanswered => self.answer(found),
             Fault::Orphan => self.remove_orphans(found),
-            Fault::Forged | Fault::Unbound if self.is_bound => self.remove_thinking_from(found[0]),
             Fault::NoThinkingFirst => {
                 self.note(&found[0].at(Place::Field("thinking")), Deed::Changed);
                 self.head.set("thinking", r#"{"type":"disabled"}"#);
@@ -292,15 +289,14 @@ fn stage(fault: Fault) -> u8 {
         Fault::LateResult => 8,
         Fault::Unanswered => 9,
         Fault::Orphan => 10,
-        Fault::Forged | Fault::Unbound => 11,
-        Fault::Unsigned | Fault::EndsInThinking => 12,
-        Fault::NoThinkingFirst => 13,
-        Fault::MarkOnSealed => 14,
-        Fault::TooManyMarks => 15,
-        Fault::TooManyMessages => 16,
-        Fault::NoMessages | Fault::NotUserFirst => 17,
-        Fault::EndsWithAssistant => 18,
-        _ => 19,
+        Fault::Forged | Fault::Unbound | Fault::Unsigned | Fault::EndsInThinking => 11,
+        Fault::NoThinkingFirst => 12,
+        Fault::MarkOnSealed => 13,
+        Fault::TooManyMarks => 14,
+        Fault::TooManyMessages => 15,
+        Fault::NoMessages | Fault::NotUserFirst => 16,
+        Fault::EndsWithAssistant => 17,
+        _ => 18,
     }
 }
 

@@ -369,6 +369,12 @@ pub(super) fn is_directive(message: &Message) -> bool {
         && Fields::read(message.json()).is_some_and(|fields| fields.get("output_config").is_some())
 }
 
+/// Whether a block is a summary of the API's: it stands for all that was before it.
+pub(super) fn is_summary(message: &Message, block: &Block) -> bool {
+    block.kind == Kind::Compaction
+        && super::request::string(message.block_json(block), "content").is_some_and(|text| !text.is_empty())
+}
+
 /// What the API would refuse in a request (an object with `messages`, or a list of messages), as if it were sent now to the
 /// model that it names. None: it is valid, as far as can be seen without counting tokens and without the key that thinking
 /// is signed with.

@@ -1,64 +1,53 @@
-//! Thinking that what is before it, or its own signature, does not bear out.
-
-use std::collections::BTreeSet;
+//! Thinking that is bound to what is no longer before it.
 
 use super::super::block::Kind;
 use super::super::request::{self, Entry, Request};
-use super::super::rules::{Fault, Place, Violation};
-use super::{Deed, Mending};
+use super::super::rules::{self, Fault, Place, Violation};
+use super::Mending;
 
 impl Mending {
-    /// Takes out the thinking at fault and all that comes after it, which is bound to it.
-    pub(super) fn remove_thinking_from(&mut self, first: &Violation) {
-        let Place::Block(from, at) = first.place else { return };
-        for i in from..self.drafts.len() {
-            let blocks = self.drafts[i].message.blocks().iter().enumerate();
-            let thinking: BTreeSet<usize> = blocks
-                .filter(|(j, block)| block.kind == Kind::Thinking && (i, *j) >= (from, at))
-                .map(|(j, _)| j)
-                .collect();
-            for &j in &thinking {
-                self.note(&first.at(Place::Block(i, j)), Deed::Removed);
-            }
-            if !thinking.is_empty() {
-                self.drafts[i].remove(&thinking.into_iter().collect());
-            }
-        }
-    }
-
-    /// Takes out all thinking behind the first change since `before`, on a model that binds it. Whether there was any.
+    /// Takes out all thinking that something has changed before since `before`, on a model that binds it. Whether there was any.
     pub(super) fn strip(&mut self, before: &Request) -> bool {
-        let Some((i, j)) = self.unbound(before) else { return false };
-        self.remove_thinking_from(&Violation::new(Fault::ChangedPrefix, Place::Block(i, j)));
-        true
+        let unbound = self.unbound(before).into_iter();
+        let found: Vec<Violation> =
+            unbound.map(|place| Violation::new(Fault::ChangedPrefix, place)).collect();
+        self.remove(&found.iter().collect::<Vec<_>>());
+        !found.is_empty()
     }
 
-    /// The first thinking that something has changed before.
-    fn unbound(&self, before: &Request) -> Option<(usize, usize)> {
+    /// The thinking that something has changed before. A summary of the API's stands for all that was before it.
+    fn unbound(&self, before: &Request) -> Vec<Place> {
         let plain = |field: Option<&str>| field.map(request::unmarked);
         let is_same = |name| plain(before.field(name)) == plain(self.head.field(name));
-        let mut has_changed = !is_same("system") || !is_same("tools");
-        let mut old = before.messages().iter().enumerate().flat_map(|(i, entry)| {
-            let blocks = match entry {
-                Entry::Message(message) => message.blocks().len(),
-                // Something that was there, and of which nobody knows what it is.
-                Entry::Broken { .. } => 1,
-            };
-            (0..blocks).map(move |j| (i, j))
+        let is_headed_anew = !is_same("system") || !is_same("tools");
+        // What cannot be read counts as one block: something was there.
+        let blocks = before.messages().iter().map(|entry| match entry {
+            Entry::Message(message) => message.blocks().len(),
+            Entry::Broken { .. } => 1,
         });
+        let starts: Vec<usize> =
+            blocks.scan(0, |end, blocks| Some(std::mem::replace(end, *end + blocks))).collect();
+        let mut unbound = Vec::new();
+        let (mut has_changed, mut next) = (is_headed_anew, 0);
         for (i, draft) in self.drafts.iter().enumerate() {
             for (j, block) in draft.message.blocks().iter().enumerate() {
                 let from = match draft.origin(Some(j)) {
                     Some(Place::Block(i, j)) => Some((i, j)),
                     _ => None,
                 };
-                has_changed |= from.is_none() || old.next() != from || self.is_changed(before, from, i, j);
+                let number = from.map(|(i, j)| starts[i] + j);
+                let is_changed = self.is_changed(before, from, i, j);
+                has_changed |= number != Some(next) || is_changed;
+                next = number.map_or(next, |number| number + 1);
                 if has_changed && block.kind == Kind::Thinking {
-                    return Some((i, j));
+                    unbound.push(Place::Block(i, j));
+                }
+                if !is_changed && rules::is_summary(&draft.message, block) {
+                    has_changed = is_headed_anew;
                 }
             }
         }
-        None
+        unbound
     }
 
     /// Whether a block, or whose it is, is not what it was.

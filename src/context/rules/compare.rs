@@ -7,13 +7,14 @@ use super::super::fields::Fields;
 use super::super::message::Role;
 use super::super::profile::Binding;
 use super::super::request::{self, Entry, Request};
-use super::{Facts, Fault, Place, Spot, Violation};
+use super::{Facts, Fault, Place, Spot, Violation, is_summary};
 
 /// A block of either history, without its cache mark, which may come and go.
 struct Piece<'a> {
     spot: Spot,
     role: Role,
     block: &'a Block,
+    is_summary: bool,
     json: String,
 }
 
@@ -54,7 +55,8 @@ fn pieces(request: &Request) -> Vec<Piece<'_>> {
         let Entry::Message(it) = entry else { continue };
         for (block, kind) in it.blocks().iter().enumerate() {
             let json = request::plain(it, block);
-            pieces.push(Piece { spot: Spot { message, block }, role: it.role(), block: kind, json });
+            let (spot, is_summary) = (Spot { message, block }, is_summary(it, kind));
+            pieces.push(Piece { spot, role: it.role(), block: kind, is_summary, json });
         }
     }
     pieces
@@ -98,7 +100,7 @@ fn align(
         };
         has_changed |= next != from;
         // What the API has summed up is no longer before what comes after.
-        if piece.block.kind == Kind::Compaction && request::string(&piece.json, "content").is_some() {
+        if piece.is_summary {
             has_changed = is_headed_anew;
         }
         if piece.block.kind == Kind::Thinking && has_changed && is_bound {
