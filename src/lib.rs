@@ -57,6 +57,7 @@ compile_error!(
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod cli;
+pub mod context;
 mod disk;
 #[cfg_attr(
     not(feature = "search"),
