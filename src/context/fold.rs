@@ -22,7 +22,7 @@ use super::render::edited;
 use super::speech::{self, text_of};
 use super::strategy::retention::{self, Voice};
 use super::strategy::{
-    Amount, Candidate, ClearToolUses, Summary, clear, cost, flush, must_stay, summary, window,
+    Amount, Candidate, ClearToolUses, Summary, clear, cost, facts, flush, must_stay, summary, window,
 };
 use super::tokens::{Mix, TokenCounter};
 use super::transcript::{Note, Transcript, Usage};
@@ -596,23 +596,10 @@ impl<'a> Fold<'a> {
 
     /// Puts a summary in the place of what it is about.
     fn summarise(&mut self, upto: usize, text: &str) {
-        let Some(Strategy::Summary(settings)) =
-            self.policy.strategies.iter().find(|strategy| matches!(strategy, Strategy::Summary(_)))
-        else {
-            return;
-        };
         let candidates = self.candidates(Unit::Tokens);
         let stays = self.summary_leaves(&candidates, upto);
         if stays.iter().all(|stays| *stays) {
             return;
-        }
-        let gone = self.live.iter().zip(&stays).filter(|(_, stays)| !**stays);
-        let mut removed: Vec<String> = self.summary.iter().cloned().collect();
-        removed.extend(gone.flat_map(|(live, _)| self.said_in(live)));
-        let (stands, lost) = summary::stands(settings, text, &removed);
-        if lost > 0 {
-            self.warnings.retain(|warning| !matches!(warning, Warning::FactsLost(_)));
-            self.warn(Warning::FactsLost(lost));
         }
         // An earlier summary may stand before what goes now.
         let first = stays.iter().position(|stays| !stays).unwrap_or(0);
@@ -624,7 +611,7 @@ impl<'a> Fold<'a> {
             if let Some(live) = fold.live.iter_mut().rev().find(|live| live.gap.summarised > 0) {
                 live.gap.has_summary = true;
             }
-            fold.summary = Some(stands);
+            fold.summary = Some(summary::stands(text));
         });
         if self.policy.profile.binding == Binding::StripThinking && !self.drops_blocks {
             self.strip(from.saturating_sub(1));
@@ -643,7 +630,11 @@ impl<'a> Fold<'a> {
         let parts: Vec<Vec<String>> = gone.iter().map(|live| self.told_in(live)).collect();
         let (messages, taken) = summary::ask(summary, self.summary.as_deref(), &parts);
         let upto = if taken == gone.len() { upto } else { gone.get(taken)?.messages.start };
-        Some(Wanted { upto, messages, max_tokens: summary.max_tokens })
+        let mut removed: Vec<String> = self.summary.iter().cloned().collect();
+        removed.extend(gone.iter().take(taken).flat_map(|live| self.said_in(live)));
+        // A good summary has most of them.
+        let facts = facts::facts_of(&removed, summary.facts.saturating_mul(4));
+        Some(Wanted { upto, messages, max_tokens: summary.max_tokens, facts, room: summary.facts })
     }
 
     /// What is said in an atom, and by whom.

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::fold::Fold;
 use super::policy::Policy;
 use super::speech;
+use super::strategy::summary;
 use super::tokens::{ByClass, TokenCounter};
-use super::transcript::Transcript;
+use super::transcript::{Note, Transcript};
 
 /// What is sent of a [`Transcript`]. It can be kept, as JSON, and gives the same bytes again: see [`render`](super::render()).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -175,9 +176,9 @@ pub struct Needs {
 
 /// A summary that is to be had before the request is made.
 ///
-/// Send `messages` to a model with `max_tokens`; note what it says as [`Note::Summary`](super::Note) with this `upto`, or
-/// [`Note::SummaryFailed`](super::Note) when nothing came or it was cut off; then plan again. Until then the history stays
-/// as it is, and may be over the window.
+/// Send `messages` to a model with `max_tokens`; note [`Wanted::answered`] with what it says, or
+/// [`Note::SummaryFailed`] when nothing came or it was cut off; then plan again. Until then the history stays as it is, and
+/// may be over the window.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Wanted {
@@ -187,6 +188,21 @@ pub struct Wanted {
     pub messages: String,
     /// The `max_tokens` of the request.
     pub max_tokens: u64,
+    /// To-dos, URLs, paths, numbers and names that the summary must not lack, most precious first.
+    pub facts: Vec<String>,
+    /// So many bytes of them are added to a summary at most.
+    pub room: usize,
+}
+
+impl Wanted {
+    /// The note of a summary: what the model said, and the facts that it lacks.
+    #[must_use]
+    pub fn answered(&self, text: &str) -> Note {
+        if text.trim().is_empty() {
+            return Note::SummaryFailed { why: "the summary is empty".to_owned() };
+        }
+        Note::Summary { upto: self.upto, text: summary::with_facts(text, &self.facts, self.room) }
+    }
 }
 
 /// What the host should hear of.
@@ -202,8 +218,6 @@ pub enum Warning {
     DropsOpenThinking,
     /// No strategy of the policy made enough room: the oldest messages went.
     FullWindow,
-    /// A summary lacked so many names, numbers or to-dos beyond those that were appended to it.
-    FactsLost(usize),
 }
 
 /// A conversation that cannot be sent, whatever is left out.

@@ -4,6 +4,8 @@ mod failures;
 mod judge;
 mod properties;
 mod scripts;
+mod settings;
+mod sizes;
 
 use serde_json::{Value, json};
 

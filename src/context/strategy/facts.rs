@@ -16,34 +16,33 @@ enum Fact {
 const LONGEST_TODO: usize = 300;
 const LONGEST: usize = 200;
 
-/// The facts of `texts` that a summary lacks, as many as `room` bytes hold, and how many more there are. Those of a more
-/// precious kind come first, then those that are named more often, then those that are named earlier.
-pub(in crate::context) fn lacking<'a>(
-    summary: &str,
-    texts: &'a [String],
-    room: usize,
-) -> (Vec<&'a str>, usize) {
+/// The facts of texts, as many as `room` bytes hold. Those of a more precious kind come first, then those that are named more
+/// often, then those that are named earlier.
+pub(in crate::context) fn facts_of(texts: &[String], room: usize) -> Vec<String> {
     let mut found: HashMap<&str, (Fact, usize, usize)> = HashMap::new();
     for (fact, text) in texts.iter().flat_map(|text| facts(text)) {
         let first = found.len();
         found.entry(text).or_insert((fact, 0, first)).1 += 1;
     }
-    let mut lacking: Vec<(&str, (Fact, usize, usize))> =
-        found.into_iter().filter(|(text, _)| !summary.contains(*text)).collect();
-    lacking.sort_unstable_by_key(|(_, (fact, often, first))| (*fact, usize::MAX - often, *first));
-    let mut left = room;
-    let all = lacking.len();
-    let kept: Vec<&str> = lacking
-        .into_iter()
-        .map(|(text, _)| text)
-        .take_while(|text| {
-            let fits = text.len() + 3 <= left;
-            left = left.saturating_sub(text.len() + 3);
-            fits
-        })
-        .collect();
-    let lost = all - kept.len();
-    (kept, lost)
+    let mut found: Vec<(&str, (Fact, usize, usize))> = found.into_iter().collect();
+    found.sort_unstable_by_key(|(_, (fact, often, first))| (*fact, usize::MAX - often, *first));
+    within(found.into_iter().map(|(text, _)| text), room).map(str::to_owned).collect()
+}
+
+/// The facts that a summary lacks, as many as `room` bytes hold.
+pub(in crate::context) fn lacking<'a>(
+    summary: &str,
+    facts: &'a [String],
+    room: usize,
+) -> impl Iterator<Item = &'a str> {
+    within(facts.iter().map(String::as_str).filter(|fact| !summary.contains(fact)), room)
+}
+
+fn within<'a>(facts: impl Iterator<Item = &'a str>, room: usize) -> impl Iterator<Item = &'a str> {
+    facts.scan(room, |left, fact| {
+        *left = left.checked_sub(fact.len() + "\n- ".len())?;
+        Some(fact)
+    })
 }
 
 fn facts(text: &str) -> impl Iterator<Item = (Fact, &str)> {

@@ -26,7 +26,7 @@ impl Default for Summary {
 }
 
 /// What begins a summary in the conversation.
-pub(in crate::context) const HEADING: &str = "[CONVERSATION SUMMARY]";
+const HEADING: &str = "[CONVERSATION SUMMARY]";
 
 const ASK: &str = "Below is the older part of a conversation between a user and an assistant that works with tools. It will \
     be left out, and the assistant will go on with your summary in its place. Write down what it needs, in this order, and \
@@ -88,17 +88,21 @@ fn cut(text: &str, most: usize) -> String {
     format!("{head}\n[…]\n{tail}")
 }
 
-/// What stands in the conversation, and how many facts it lacks all the same: the summary, and the facts of `removed` that it
-/// lacks.
-pub(in crate::context) fn stands(summary: &Summary, text: &str, removed: &[String]) -> (String, usize) {
-    let (lacking, lost) = facts::lacking(text, removed, summary.facts);
-    let mut stands = format!("{HEADING}\n{}", text.trim());
+/// A summary with the facts that it lacks.
+pub(in crate::context) fn with_facts(text: &str, facts: &[String], room: usize) -> String {
+    let mut text = text.trim().to_owned();
+    let lacking: Vec<&str> = facts::lacking(&text, facts, room).collect();
     if !lacking.is_empty() {
-        stands += "\n\nAlso named in that part:";
-        for fact in lacking {
-            stands.push_str("\n- ");
-            stands.push_str(fact);
-        }
+        text += "\n\nAlso named in that part:";
     }
-    (stands, lost)
+    for fact in lacking {
+        text.push_str("\n- ");
+        text.push_str(fact);
+    }
+    text
+}
+
+/// What stands in the conversation.
+pub(in crate::context) fn stands(text: &str) -> String {
+    format!("{HEADING}\n{}", text.trim())
 }

@@ -110,7 +110,7 @@ fn a_second_compaction_does_not_come_right_after_the_first() {
     let policy = Policy { profile: profile(Binding::Ignore, 200_000), ..Policy::compact_with_summary(1_000) };
     let mut log = transcript(&[vec![user("work")], rounds(&["a", "b", "c", "d", "e", "f"], 900)].concat());
     let wanted = plan(&log, &policy).unwrap().wanted.unwrap();
-    log.note(Note::Summary { upto: wanted.upto, text: "Worked.".into() });
+    log.note(wanted.answered("Worked."));
     let after = plan(&log, &policy).unwrap();
     assert_eq!((after.edits.len(), &after.wanted), (1, &None));
     let sent = rendered(&log, &after);
@@ -145,7 +145,7 @@ fn a_summary_is_updated_and_lacks_no_fact() {
         transcript(&[vec![user("work"), assistant(facts)], rounds(&["a", "b", "c", "d", "e"], 900)].concat());
     let wanted = plan(&log, &policy).unwrap().wanted.unwrap();
     assert!(wanted.messages.contains("src/net/retry.rs"));
-    log.note(Note::Summary { upto: wanted.upto, text: "See src/net/retry.rs.".into() });
+    log.note(wanted.answered("See src/net/retry.rs."));
     let summary = |log: &Transcript| text_of(&rendered(log, &plan(log, &policy).unwrap())[1]).to_owned();
     let first = summary(&log);
     for fact in ["https://example.org/a?b=1", "250 ms", "max_backoff", "- [ ] ask Mei about CVE-2026-1"] {
@@ -157,7 +157,7 @@ fn a_summary_is_updated_and_lacks_no_fact() {
     }
     let wanted = plan(&log, &policy).unwrap().wanted.unwrap();
     assert!(wanted.messages.contains("<summary>") && wanted.messages.contains("See src/net/retry.rs."));
-    log.note(Note::Summary { upto: wanted.upto, text: "All new.".into() });
+    log.note(wanted.answered("All new."));
     let second = summary(&log);
     assert!(second.contains("All new.") && second.contains("src/net/retry.rs") && second.contains("250 ms"));
     let sent = rendered(&log, &plan(&log, &policy).unwrap());
@@ -175,7 +175,7 @@ fn a_history_over_the_window_is_still_summarised() {
     let mut asked = 0;
     while let Some(wanted) = plan(&log, &policy).unwrap().wanted {
         assert!(wanted.messages.len() < 12_000, "{}", wanted.messages.len());
-        log.note(Note::Summary { upto: wanted.upto, text: "Worked.".into() });
+        log.note(wanted.answered("Worked."));
         asked += 1;
         assert!(asked < 20);
     }
@@ -206,7 +206,7 @@ fn thinking_after_a_summary_is_stripped_and_not_kept_with_its_old_signature() {
         Policy { profile: profile(Binding::StripThinking, 200_000), ..Policy::compact_with_summary(1_000) };
     let mut log = transcript(&messages);
     let wanted = plan(&log, &policy).unwrap().wanted.unwrap();
-    log.note(Note::Summary { upto: wanted.upto, text: "Worked.".into() });
+    log.note(wanted.answered("Worked."));
     let sent = rendered(&log, &plan(&log, &policy).unwrap());
     assert!(!has(&sent, "EqQB"), "{sent:?}");
     assert!(has(&sent, "answer"));

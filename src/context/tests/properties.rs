@@ -141,6 +141,7 @@ fn check(transcript: &Transcript, policy: &Policy, planned: &Plan) -> Result<(),
     };
     let has_own_mark = policy.strategies.iter().any(|one| matches!(one, Strategy::ClearToolUses(_)));
     if let Ok(second) = plan(&sent, &Policy { strategies: vec![], ..policy.clone() })
+        && second.edits.is_empty()
         && size(&second) < policy.budget.high()
         && !has_own_mark
     {
