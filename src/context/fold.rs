@@ -39,6 +39,9 @@ struct Anchor {
     edits: usize,
 }
 
+/// A call of a tool of the client's, without its result: its tool, its message and its number in that.
+type Call = (Box<str>, (usize, usize));
+
 /// A call of a tool of the client's with its result, not cleared.
 struct Use {
     tool: Box<str>,
@@ -74,7 +77,7 @@ pub(super) struct Fold<'a> {
     changes: BTreeMap<(usize, usize), To>,
     /// Messages whose thinking is sent.
     thinking: Vec<usize>,
-    calls: HashMap<Box<str>, (Box<str>, (usize, usize))>,
+    calls: HashMap<Box<str>, Call>,
     uses: VecDeque<Use>,
     turn: Turn,
     tasks: Option<(usize, usize)>,
@@ -85,7 +88,7 @@ pub(super) struct Fold<'a> {
     pending: Option<(usize, String)>,
     failures: usize,
     wanted: Option<(usize, &'a Summary)>,
-    /// The last edit, and whether the model was told of the next.
+    /// Whether the model was told of the next edit.
     is_flushed: bool,
     drops_blocks: bool,
     waits: bool,
@@ -581,23 +584,15 @@ impl<'a> Fold<'a> {
         let kept = self.live.partition_point(|live| live.messages.end <= latest).min(self.live.len() - 1);
         let upto = self.live[kept].messages.start;
         let candidates = self.candidates(self.policy.budget.unit());
-        let stays = self.summary_leaves(&candidates, upto);
+        let stays = summary_leaves(&candidates, upto);
         let gain = candidates.iter().map(|one| one.cost).sum::<f64>() - cost(&candidates, &stays);
         (gain >= self.least()).then_some(upto)
-    }
-
-    fn summary_leaves(&self, candidates: &[Candidate], upto: usize) -> Vec<bool> {
-        let kept: Vec<Candidate> = candidates
-            .iter()
-            .map(|one| Candidate { must: one.must || one.messages.end > upto, ..one.clone() })
-            .collect();
-        must_stay(&kept)
     }
 
     /// Puts a summary in the place of what it is about.
     fn summarise(&mut self, upto: usize, text: &str) {
         let candidates = self.candidates(Unit::Tokens);
-        let stays = self.summary_leaves(&candidates, upto);
+        let stays = summary_leaves(&candidates, upto);
         if stays.iter().all(|stays| *stays) {
             return;
         }
@@ -624,11 +619,23 @@ impl<'a> Fold<'a> {
 
     fn ask(&self, upto: usize, summary: &Summary) -> Option<Wanted> {
         let candidates = self.candidates(self.policy.budget.unit());
-        let stays = self.summary_leaves(&candidates, upto);
+        let stays = summary_leaves(&candidates, upto);
         let gone: Vec<&Live> =
             self.live.iter().zip(&stays).filter(|(_, stays)| !**stays).map(|(live, _)| live).collect();
         let parts: Vec<Vec<String>> = gone.iter().map(|live| self.told_in(live)).collect();
-        let (messages, taken) = summary::ask(summary, self.summary.as_deref(), &parts);
+        let earlier = self.summary.as_deref();
+        let (mut messages, mut taken) = summary::ask(summary, earlier, &parts, 0);
+        // What stays may need all that was taken: then nothing would go, and more must be taken.
+        let is_in_vain = |taken: usize| {
+            gone.get(taken).is_some_and(|next| {
+                summary_leaves(&candidates, next.messages.start).iter().all(|stays| *stays)
+            })
+        };
+        if is_in_vain(taken) {
+            let more: Vec<usize> = (taken..gone.len()).collect();
+            let least = taken + more.partition_point(|taken| is_in_vain(*taken));
+            (messages, taken) = summary::ask(summary, earlier, &parts[..least], least);
+        }
         let upto = if taken == gone.len() { upto } else { gone.get(taken)?.messages.start };
         let mut removed: Vec<String> = self.summary.iter().cloned().collect();
         removed.extend(gone.iter().take(taken).flat_map(|live| self.said_in(live)));
@@ -738,6 +745,15 @@ impl<'a> Fold<'a> {
         needs.betas.dedup();
         needs
     }
+}
+
+/// What stays when a summary stands for all before `upto`.
+fn summary_leaves(candidates: &[Candidate], upto: usize) -> Vec<bool> {
+    let kept: Vec<Candidate> = candidates
+        .iter()
+        .map(|one| Candidate { must: one.must || one.messages.end > upto, ..one.clone() })
+        .collect();
+    must_stay(&kept)
 }
 
 /// What the blocks of a message say.

@@ -34,7 +34,9 @@ pub(super) fn must_stay(candidates: &[Candidate]) -> Vec<bool> {
     let mut stays = vec![false; candidates.len()];
     for (at, candidate) in candidates.iter().enumerate() {
         if candidate.must {
-            missing(candidates, &stays, at).into_iter().for_each(|at| stays[at] = true);
+            for at in missing(candidates, &stays, at) {
+                stays[at] = true;
+            }
         }
     }
     stays
@@ -71,7 +73,9 @@ pub(super) fn fill(candidates: &[Candidate], order: impl IntoIterator<Item = usi
         if left < 0.0 {
             break;
         }
-        wanted.into_iter().for_each(|at| stays[at] = true);
+        for at in wanted {
+            stays[at] = true;
+        }
     }
     stays
 }

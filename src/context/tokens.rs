@@ -69,8 +69,10 @@ const CLASSES: [u8; 256] = {
     let mut classes = [3; 256];
     let mut byte = 0;
     while byte < 128 {
-        let at = byte as u8;
-        classes[byte] = if at.is_ascii_alphabetic() || at.is_ascii_whitespace() { 0 } else { 1 };
+        classes[byte] = match byte {
+            0x41..=0x5a | 0x61..=0x7a | 0x20 | 0x09..=0x0d => 0,
+            _ => 1,
+        };
         byte += 1;
     }
     // U+3000 to U+DFFF: kana, ideographs, Hangul.

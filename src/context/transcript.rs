@@ -141,6 +141,7 @@ impl Transcript {
     }
 
     /// All messages, oldest first.
+    #[must_use = "iterators are lazy"]
     pub fn messages(&self) -> impl ExactSizeIterator<Item = &Message> {
         self.messages.iter().map(|(message, _)| message)
     }

@@ -43,33 +43,38 @@ const UPDATE: &str = "There is a summary of what came before. Update it: keep wh
 
 /// A text costs at least so many bytes a token, in whatever language: a text of that length fits.
 const BYTES_PER_TOKEN: u64 = 2;
+/// What stands between two pieces, and in one that is cut.
+const FRAME: usize = 32;
 /// The longest piece that one block gives to the summariser, at first and when that is too much.
 const PIECES: [usize; 4] = [usize::MAX, 8_000, 2_000, 500];
 
-/// What the summariser is asked, and how many of the parts are in it: as many as its window has room for, from the first.
-/// Each part is what the blocks of one atom say.
+/// What the summariser is asked, and how many of the parts are in it: as many as its window has room for, from the first,
+/// and at least so many. Each part is what the blocks of one atom say.
 pub(in crate::context) fn ask(
     summary: &Summary,
     earlier: Option<&str>,
     parts: &[Vec<String>],
+    least: usize,
 ) -> (String, usize) {
     let room = summary.window.saturating_sub(summary.max_tokens).saturating_mul(BYTES_PER_TOKEN);
+    let room = usize::try_from(room).unwrap_or(usize::MAX);
     let mut text = ASK.to_owned();
     if let Some(earlier) = earlier {
-        let earlier = cut(earlier, usize::try_from(room / 3).unwrap_or(usize::MAX));
-        text += &format!("\n\n{UPDATE}\n\n<summary>\n{earlier}\n</summary>");
+        text = [&text, "\n\n", UPDATE, "\n\n<summary>\n", &cut(earlier, room / 3), "\n</summary>"].concat();
     }
     text += "\n\n<conversation>\n";
-    let room = usize::try_from(room).unwrap_or(usize::MAX).saturating_sub(text.len() + 32);
-    let longest = |most: usize| parts.iter().flatten().map(|said| said.len().min(most) + 32).sum::<usize>();
-    let piece = PIECES.into_iter().find(|most| longest(*most) <= room).unwrap_or(PIECES[3]);
+    let room = room.saturating_sub(text.len() + FRAME);
+    let all = |most: usize| parts.iter().flatten().map(|said| said.len().min(most) + FRAME).sum::<usize>();
+    let even = room / parts[..least].iter().flatten().count().max(1);
+    let last = PIECES[3].min(even.saturating_sub(FRAME));
+    let piece = PIECES.into_iter().find(|most| all(*most) <= room).unwrap_or(last);
     let (mut taken, mut left) = (0, room);
     for part in parts {
         let said: String = part.iter().map(|said| cut(said, piece) + "\n\n").collect();
-        if said.len() > left && taken > 0 {
+        if said.len() > left && taken >= least.max(1) {
             break;
         }
-        let said = if said.len() > left { cut(&said, left) } else { said };
+        let said = cut(&said, left);
         left = left.saturating_sub(said.len());
         text += &said;
         taken += 1;

@@ -71,8 +71,9 @@ fn a_history_of_tools_alone_can_be_trimmed() {
 
 #[test]
 fn pruning_does_not_lose_the_task() {
-    let chat =
-        |n: usize| if n % 2 == 0 { user(&format!("task {n}")) } else { assistant(&format!("done {n}")) };
+    let chat = |n: usize| {
+        if n.is_multiple_of(2) { user(&format!("task {n}")) } else { assistant(&format!("done {n}")) }
+    };
     let messages: Vec<Value> = (0..31).map(chat).collect();
     for policy in [window(10, 2), Policy::selective_retention(60), Policy::sliding_window(4)] {
         let sent = sent(&messages, &policy);

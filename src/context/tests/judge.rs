@@ -141,7 +141,9 @@ impl Seal {
     pub(super) fn of(messages: &[Value]) -> Self {
         let mut seal = Self::default();
         for (role, blocks) in &runs(messages).unwrap() {
-            blocks.iter().for_each(|block| seal.add(role, block));
+            for block in blocks {
+                seal.add(role, block);
+            }
         }
         seal
     }

@@ -253,7 +253,7 @@ impl<'a> Talk<'a> {
             let messages: Vec<Value> = serde_json::from_str(&wanted.messages).unwrap();
             judge(&messages, false).unwrap();
             self.summaries += 1;
-            let fails = self.host.fails != 0 && self.summaries % self.host.fails == 0;
+            let fails = self.host.fails != 0 && self.summaries.is_multiple_of(self.host.fails);
             self.transcript.note(if fails {
                 Note::SummaryFailed { why: "overloaded".into() }
             } else {

@@ -1,4 +1,4 @@
-//! How near the estimate of tokens comes to what is counted.
+//! How near the estimate of tokens comes to what is tokenizer.
 
 use serde_json::json;
 
@@ -6,13 +6,13 @@ use super::super::*;
 use super::profile;
 
 /// A tokenizer of which nothing is known but its results: by kind of content, with noise.
-struct Counted {
+struct Tokenizer {
     /// Bytes per token of prose and of code, characters per token of CJK.
     rates: [f64; 3],
     chance: u64,
 }
 
-impl Counted {
+impl Tokenizer {
     fn noise(&mut self) -> f64 {
         self.chance =
             self.chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -41,7 +41,7 @@ fn text(kind: usize, repeats: usize) -> (String, f64) {
 fn after_five_reports_nineteen_of_twenty_estimates_are_within_five_percent() {
     let mut misses = Vec::new();
     for (seed, rates) in [[4.4, 3.1, 0.9], [3.3, 2.4, 0.7], [4.8, 3.6, 1.4]].into_iter().enumerate() {
-        let mut counted = Counted { rates, chance: u64::try_from(seed).unwrap() + 7 };
+        let mut tokenizer = Tokenizer { rates, chance: u64::try_from(seed).unwrap() + 7 };
         let mut log = Transcript::default();
         let policy = Policy {
             profile: profile(Binding::Ignore, 1 << 40),
@@ -51,9 +51,9 @@ fn after_five_reports_nineteen_of_twenty_estimates_are_within_five_percent() {
         let mut total = 6_500.0;
         for turn in 0..60 {
             for role in ["user", "assistant"] {
-                let kind = usize::try_from(counted.chance >> 40).unwrap() % 3;
-                let (text, units) = text(kind, 3 + usize::try_from(counted.chance >> 50).unwrap() % 60);
-                let tokens = counted.tokens(kind, units);
+                let kind = usize::try_from(tokenizer.chance >> 40).unwrap() % 3;
+                let (text, units) = text(kind, 3 + usize::try_from(tokenizer.chance >> 50).unwrap() % 60);
+                let tokens = tokenizer.tokens(kind, units);
                 total += tokens;
                 log.push(Message::from_value(&json!({"role": role, "content": text})).unwrap());
                 if role == "user" && turn >= 5 {
@@ -77,7 +77,7 @@ fn after_five_reports_nineteen_of_twenty_estimates_are_within_five_percent() {
 #[test]
 fn what_came_since_the_last_report_is_estimated_by_what_was_learned() {
     let rates = [5.0, 2.5, 0.8];
-    let mut counted = Counted { rates, chance: 3 };
+    let mut tokenizer = Tokenizer { rates, chance: 3 };
     let mut counter = ByClass::default();
     let miss = |counter: &ByClass, kind: usize| {
         let (text, units) = text(kind, 100);
@@ -87,7 +87,7 @@ fn what_came_since_the_last_report_is_estimated_by_what_was_learned() {
     assert!(miss(&counter, 1) > 0.3);
     for turn in 0..15 {
         let (text, units) = text(turn % 3, 20 + turn);
-        let tokens = counted.tokens(turn % 3, units);
+        let tokens = tokenizer.tokens(turn % 3, units);
         counter.learn(&Mix::of_text(&text), tokens);
     }
     for kind in 0..3 {
