@@ -66,8 +66,8 @@ pub(in crate::context) fn ask(
     let room = room.saturating_sub(text.len() + FRAME);
     let all = |most: usize| parts.iter().flatten().map(|said| said.len().min(most) + FRAME).sum::<usize>();
     let even = room / parts[..least].iter().flatten().count().max(1);
-    let last = PIECES[3].min(even.saturating_sub(FRAME));
-    let piece = PIECES.into_iter().find(|most| all(*most) <= room).unwrap_or(last);
+    let shortest = PIECES[3].min(even.saturating_sub(FRAME));
+    let piece = PIECES.into_iter().find(|most| all(*most) <= room).unwrap_or(shortest);
     let (mut taken, mut left) = (0, room);
     for part in parts {
         let said: String = part.iter().map(|said| cut(said, piece) + "\n\n").collect();

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::plan::Fate;
-use super::tokens::Mix;
+use crate::context::plan::Fate;
+use crate::context::tokens::Mix;
 
 /// An atom that is sent.
 pub(super) struct Live {
