@@ -79,3 +79,16 @@ pub(super) fn fill(candidates: &[Candidate], order: impl IntoIterator<Item = usi
     }
     stays
 }
+
+/// The beginning and the end of a text, at most so many bytes of each.
+fn ends(text: &str, head: usize, tail: usize) -> (&str, &str) {
+    let mut head = head.min(text.len());
+    let mut tail = text.len() - tail.min(text.len() - head);
+    while !text.is_char_boundary(head) {
+        head -= 1;
+    }
+    while !text.is_char_boundary(tail) {
+        tail += 1;
+    }
+    (&text[..head], &text[tail..])
+}

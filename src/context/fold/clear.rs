@@ -1,6 +1,7 @@
 //! Clearing results of tools, the oldest first.
 
 use super::{Fold, Use, WORTH_CLEARING, float};
+use crate::context::message::Message;
 use crate::context::plan::{By, Change, Spill, To};
 use crate::context::speech;
 use crate::context::strategy::{Amount, ClearToolUses, clear};
@@ -25,7 +26,7 @@ impl Fold<'_> {
         let mut gain = 0.0;
         for (at, one) in self.uses.iter().take(older).enumerate() {
             if let Some((spill, changes, less)) = self.clearing(clear, one) {
-                gain += self.counter.tokens(&less);
+                gain += less;
                 cleared.push((at, spill, changes));
             }
         }
@@ -57,8 +58,8 @@ impl Fold<'_> {
         self.edited(from, By::ClearToolUses, before);
     }
 
-    /// What clearing one use takes, and by how much it makes the history smaller; `None` when it must stay, or is small.
-    pub(super) fn clearing(&self, clear: &ClearToolUses, one: &Use) -> Option<(Spill, Vec<Change>, Mix)> {
+    /// What clearing one use takes, and about how many tokens fewer that makes; `None` when it must stay, or is small.
+    pub(super) fn clearing(&self, clear: &ClearToolUses, one: &Use) -> Option<(Spill, Vec<Change>, f64)> {
         let (message, block) = one.result;
         if clear.exclude_tools.iter().any(|tool| **tool == *one.tool) {
             return None;
@@ -71,16 +72,20 @@ impl Fold<'_> {
         }
         let path = clear::path(&clear.spill_to, &one.id, message);
         let text = clear::placeholder(&path, answer.images);
-        let mut less =
-            Mix { images: i64::try_from(answer.images).unwrap_or(0), ..Mix::of_text(&answer.text) };
-        less -= Mix::of_text(&text);
+        let mut less = self.share(whole, message, content.get()) - self.counter.tokens(&Mix::of_text(&text));
         let mut changes = vec![Change { message, block, to: To::Content(text) }];
         let call = Some(one.call).filter(|_| clear.clears_input(&one.tool));
         if let Some((message, block)) = call {
             let whole = self.transcript.get(message)?;
-            less += Mix::of_text(whole.block_json(whole.blocks().get(block)?));
+            less += self.share(whole, message, whole.block_json(whole.blocks().get(block)?));
             changes.insert(0, Change { message, block, to: To::NoInput });
         }
-        (self.counter.tokens(&less) > 0.0).then_some((Spill { path, message, block, call }, changes, less))
+        (less > 0.0).then_some((Spill { path, message, block, call }, changes, less))
+    }
+
+    /// The tokens of a part of a message, by its length.
+    fn share(&self, message: &Message, number: usize, part: &str) -> f64 {
+        let length = |json: &str| float(u64::try_from(json.len()).unwrap_or(u64::MAX));
+        self.counter.tokens(&self.transcript.mix(number)) * length(part) / length(message.json())
     }
 }

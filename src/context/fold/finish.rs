@@ -36,6 +36,14 @@ impl Fold<'_> {
             let tokens = mix.map(|mix| self.counter.tokens(&mix)).sum();
             Verdict { messages: atom.messages.clone(), tokens: round(tokens), fate }
         });
+        let atoms: Vec<Verdict> = atoms.collect();
+        let is_sent = |message: usize| {
+            let at = atoms.partition_point(|atom| atom.messages.end <= message);
+            atoms.get(at).is_some_and(|atom| atom.fate.is_sent())
+        };
+        let changes = self.changes.iter().filter(|((message, _), _)| is_sent(*message));
+        let changes =
+            changes.map(|(&(message, block), to)| Change { message, block, to: to.clone() }).collect();
         let inserts = self.before_compaction.iter().chain(&self.live).filter_map(|live| {
             let text = live.gap.text(self.summary.as_deref())?;
             Some(Insert { before: live.messages.start, text })
@@ -43,17 +51,13 @@ impl Fold<'_> {
         Ok(Plan {
             messages: self.transcript.len(),
             tokens: round(self.tokens()),
-            atoms: atoms.collect(),
+            atoms,
             inserts: inserts.collect(),
             needs: self.needs(),
             wanted,
             flush,
             edits: self.edits,
-            changes: self
-                .changes
-                .into_iter()
-                .map(|((message, block), to)| Change { message, block, to })
-                .collect(),
+            changes,
             spills: self.spills,
             warnings: self.warnings,
         })

@@ -7,7 +7,7 @@ use super::super::message::Message;
 use super::super::profile::Profile;
 use super::super::render::with_content;
 use super::super::speech;
-use super::clear;
+use super::{clear, ends};
 
 /// How large one result may be.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -73,8 +73,7 @@ impl Oversize {
 
 /// The beginning and the end of a text, `each` bytes of both at most, with the place of the whole between them.
 fn head_and_tail(text: &str, each: usize, path: &str) -> String {
-    let head = &text[..text.floor_char_boundary(each / 2)];
-    let tail = &text[text.ceil_char_boundary(text.len() - each / 2)..];
+    let (head, tail) = ends(text, each / 2, each / 2);
     let between = text.len() - head.len() - tail.len();
     format!("{head}\n[… {between} bytes left out; the whole is in {path} …]\n{tail}")
 }

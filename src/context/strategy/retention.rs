@@ -73,12 +73,12 @@ pub(in crate::context) fn choose(
 }
 
 fn score(retention: &Retention, candidates: &[Candidate], voices: &[Voice], task: &str) -> Vec<f64> {
-    let terms = terms(&retention.keywords, task);
+    let terms = Terms::new(terms(&retention.keywords, task));
     let counted: Vec<(f64, HashMap<usize, f64>)> =
-        voices.iter().map(|voice| count(&terms, &voice.text)).collect();
+        voices.iter().map(|voice| terms.count(&voice.text)).collect();
     let all = float(counted.len());
     let average = counted.iter().map(|(words, _)| words).sum::<f64>() / all.max(1.0);
-    let mut found = vec![0.0; terms.len()];
+    let mut found = vec![0.0; terms.terms.len()];
     for term in counted.iter().flat_map(|(_, terms)| terms.keys()) {
         found[*term] += 1.0;
     }
@@ -121,26 +121,57 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
 }
 
-/// How many words a text has, and how often each term begins one.
-fn count(terms: &[String], text: &str) -> (f64, HashMap<usize, f64>) {
-    let (mut all, mut counted) = (0, HashMap::new());
-    let mut word = String::new();
-    for one in words(text) {
-        all += 1;
-        word.clear();
-        if one.is_ascii() {
-            word.push_str(one);
-            word.make_ascii_lowercase();
-        } else {
-            word = one.to_lowercase();
+/// Terms, in lower case and sorted, and which two bytes they begin with: most words are no term, and that is seen at once.
+struct Terms {
+    terms: Vec<String>,
+    begin: Vec<bool>,
+}
+
+impl Terms {
+    fn new(terms: Vec<String>) -> Self {
+        let mut begin = vec![false; 1 << 16];
+        for term in &terms {
+            match *term.as_bytes() {
+                [one] => (0..256).for_each(|second| begin[usize::from(one) << 8 | second] = true),
+                [one, two, ..] => begin[usize::from(one) << 8 | usize::from(two)] = true,
+                [] => {}
+            }
         }
+        Self { terms, begin }
+    }
+
+    /// How many words a text has, and how often each term begins one.
+    fn count(&self, text: &str) -> (f64, HashMap<usize, f64>) {
+        let (mut all, mut counted) = (0, HashMap::new());
+        let bytes = text.as_bytes();
+        let mut at = 0;
+        while at < bytes.len() {
+            let start = at;
+            // Letters and signs that are not ASCII count as letters.
+            while at < bytes.len() && (bytes[at].is_ascii_alphanumeric() || bytes[at] >= 0x80) {
+                at += 1;
+            }
+            if at > start {
+                all += 1;
+                let second = bytes.get(start + 1).map_or(0, u8::to_ascii_lowercase);
+                let begin = usize::from(bytes[start].to_ascii_lowercase()) << 8 | usize::from(second);
+                if self.begin[begin] || bytes[start] >= 0x80 {
+                    self.find(&text[start..at], &mut counted);
+                }
+            }
+            at += 1;
+        }
+        (float(all), counted)
+    }
+
+    fn find(&self, word: &str, counted: &mut HashMap<usize, f64>) {
+        let word = word.to_lowercase();
         // No term begins another, so that at most one begins the word: the last that is not after it.
-        let after = terms.partition_point(|term| *term <= word);
-        if after > 0 && word.starts_with(&terms[after - 1]) {
+        let after = self.terms.partition_point(|term| *term <= word);
+        if after > 0 && word.starts_with(&self.terms[after - 1]) {
             *counted.entry(after - 1).or_insert(0.0) += 1.0;
         }
     }
-    (float(all), counted)
 }
 
 #[allow(clippy::cast_precision_loss, reason = "words and messages are counted")]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::super::render::user;
-use super::facts;
+use super::{ends, facts};
 
 /// Replaces all but the latest messages by a summary that a model writes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,8 +88,7 @@ fn cut(text: &str, most: usize) -> String {
     if text.len() <= most {
         return text.to_owned();
     }
-    let head = &text[..text.floor_char_boundary(most / 2)];
-    let tail = &text[text.ceil_char_boundary(text.len() - most / 4)..];
+    let (head, tail) = ends(text, most / 2, most / 4);
     format!("{head}\n[…]\n{tail}")
 }
 
