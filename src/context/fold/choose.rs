@@ -1,0 +1,111 @@
+//! Which atoms stay: what an edit may take, and which are taken.
+
+use super::live::Live;
+use super::{Fold, MOST_MESSAGES, float, said};
+use crate::context::block::Kind;
+use crate::context::message::Role;
+use crate::context::plan::{By, Fate, Warning};
+use crate::context::policy::{Pin, Unit};
+use crate::context::speech::{self, text_of};
+use crate::context::strategy::retention::{self, Voice};
+use crate::context::strategy::{Candidate, Retention, cost, window};
+
+impl Fold<'_> {
+    /// An edit that takes less is not worth the cache that it costs.
+    pub(super) fn least(&self) -> f64 {
+        if self.is_over() {
+            return f64::MIN_POSITIVE;
+        }
+        float(self.policy.budget.high() - self.policy.budget.low()) / 2.0
+    }
+
+    pub(super) fn candidates(&self, unit: Unit) -> Vec<Candidate> {
+        let pinned = self.pinned();
+        let newest = self.live.len() - 1;
+        let each = self.live.iter().enumerate();
+        each.map(|(at, live)| {
+            let atom = &self.atoms.list()[live.atom];
+            let must = at == newest
+                || atom.is_state
+                || self.fates[live.atom] == Fate::State
+                || pinned.iter().any(|pin| live.messages.contains(pin));
+            let needs = atom.needs.iter().filter_map(|needed| self.find(*needed)).collect();
+            let cost = match unit {
+                Unit::Tokens => self.counter.tokens(&live.mix),
+                Unit::Messages => float(u64::try_from(live.messages.len()).unwrap_or(u64::MAX)),
+            };
+            Candidate { messages: live.messages.clone(), cost, must, needs }
+        })
+        .collect()
+    }
+
+    pub(super) fn pinned(&self) -> Vec<usize> {
+        let pin = |pin: &Pin| match pin {
+            Pin::FirstTask => self.tasks.map(|(first, _)| first),
+            Pin::LatestTask => self.tasks.map(|(_, latest)| latest),
+            Pin::Message(number) => Some(*number),
+        };
+        self.policy.pins.iter().filter_map(pin).collect()
+    }
+
+    /// Where a message is among what is live.
+    pub(super) fn find(&self, message: usize) -> Option<usize> {
+        let at = self.live.partition_point(|live| live.messages.end <= message);
+        self.live.get(at).filter(|live| live.messages.contains(&message)).map(|_| at)
+    }
+
+    pub(super) fn slide(&mut self, by: By) {
+        // A full window is one of tokens, unless there are too many messages.
+        let (unit, size, target) = if by == By::FullWindow && self.policy.budget.unit() == Unit::Messages {
+            (Unit::Tokens, self.tokens(), self.policy.limit() / 2)
+        } else if self.sent > MOST_MESSAGES {
+            let half = u64::try_from(MOST_MESSAGES / 2).unwrap_or(u64::MAX);
+            (Unit::Messages, float(u64::try_from(self.sent).unwrap_or(u64::MAX)), half)
+        } else {
+            (self.policy.budget.unit(), self.size(), self.policy.budget.low().min(self.policy.limit()))
+        };
+        let candidates = self.candidates(unit);
+        let all: f64 = candidates.iter().map(|candidate| candidate.cost).sum();
+        let stays = window::choose(&candidates, float(target) - (size - all));
+        if self.leave_out(&candidates, &stays, by) && by == By::FullWindow {
+            self.warn(Warning::FullWindow);
+        }
+    }
+
+    pub(super) fn retain(&mut self, retention: &Retention) {
+        let candidates = self.candidates(self.policy.budget.unit());
+        let all: f64 = candidates.iter().map(|candidate| candidate.cost).sum();
+        let room = float(self.policy.budget.low()) - (self.size() - all);
+        let voices: Vec<Voice> = self.live.iter().map(|live| self.voice(live)).collect();
+        let task = self.tasks.and_then(|(_, latest)| self.transcript.get(latest));
+        let task = task.map(said).unwrap_or_default().join("\n");
+        let stays = retention::choose(retention, &candidates, &voices, &task, room);
+        self.leave_out(&candidates, &stays, By::Retention);
+    }
+
+    pub(super) fn voice(&self, live: &Live) -> Voice {
+        let mut voice = Voice::default();
+        for message in live.messages.clone().filter_map(|number| self.transcript.get(number)) {
+            for block in message.blocks() {
+                voice.text.push_str(&text_of(message, block));
+                voice.text.push('\n');
+                voice.has_error |= block.kind == Kind::ToolResult
+                    && speech::said(message.block_json(block))
+                        .is_some_and(|said| said.is_error == Some(true));
+                voice.is_task |= message.role() == Role::User && block.kind == Kind::Text;
+            }
+        }
+        voice
+    }
+
+    /// Leaves out what does not stay, if that is worth it; whether it was.
+    pub(super) fn leave_out(&mut self, candidates: &[Candidate], stays: &[bool], by: By) -> bool {
+        let gone: f64 = candidates.iter().map(|one| one.cost).sum::<f64>() - cost(candidates, stays);
+        let is_worth_it = gone >= self.least();
+        if is_worth_it {
+            let edit = self.edits.len();
+            self.take(stays, Fate::LeftOut(edit), by, |_| {});
+        }
+        is_worth_it
+    }
+}

@@ -1,0 +1,91 @@
+//! The plan that a fold ends in.
+
+use super::{Fold, float, round};
+use crate::context::plan::{CannotFit, Change, Fate, Insert, Needs, Plan, Verdict, Warning};
+use crate::context::policy::{Flush, Strategy, Unit};
+use crate::context::profile::Binding;
+use crate::context::strategy::{cost, flush, must_stay};
+
+impl Fold<'_> {
+    pub(in crate::context) fn finish(mut self) -> Result<Plan, CannotFit> {
+        let wanted = self.wanted.and_then(|summary| self.ask(self.cut(summary)?, summary));
+        if self.is_over() && wanted.is_none() {
+            return Err(self.cannot_fit());
+        }
+        if self.waits {
+            self.warn(Warning::WaitsForTurn);
+        }
+        let size = self.size();
+        let (high, low) = (float(self.policy.budget.high()), float(self.policy.budget.low()));
+        let is_soon = size >= high * 0.9 && size > low && wanted.is_none() && !self.atoms.is_open();
+        let flush = (self.policy.flush == Flush::BeforeEdits && is_soon && !self.is_flushed)
+            .then(|| flush::NOTICE.to_owned());
+        let pinned = self.pinned();
+        let newest = self.fates.len().saturating_sub(1);
+        let atoms = self.atoms.list().iter().zip(&self.fates).enumerate().map(|(at, (atom, fate))| {
+            let is_pinned = pinned.iter().any(|pin| atom.messages.contains(pin));
+            let fate = match fate {
+                Fate::Kept if is_pinned => Fate::Pinned,
+                Fate::Kept if atom.is_state => Fate::State,
+                Fate::Kept if at == newest => Fate::Newest,
+                fate => *fate,
+            };
+            let mix = atom.messages.clone().map(|number| {
+                self.changed.get(&number).copied().unwrap_or_else(|| self.transcript.mix(number))
+            });
+            let tokens = mix.map(|mix| self.counter.tokens(&mix)).sum();
+            Verdict { messages: atom.messages.clone(), tokens: round(tokens), fate }
+        });
+        let atoms: Vec<Verdict> = atoms.collect();
+        let is_sent = |message: usize| {
+            let at = atoms.partition_point(|atom| atom.messages.end <= message);
+            atoms.get(at).is_some_and(|atom| atom.fate.is_sent())
+        };
+        let changes = self.changes.iter().filter(|((message, _), _)| is_sent(*message));
+        let changes =
+            changes.map(|(&(message, block), to)| Change { message, block, to: to.clone() }).collect();
+        let inserts = self.before_compaction.iter().chain(&self.live).filter_map(|live| {
+            let text = live.gap.text(self.summary.as_deref())?;
+            Some(Insert { before: live.messages.start, text })
+        });
+        Ok(Plan {
+            messages: self.transcript.len(),
+            tokens: round(self.tokens()),
+            atoms,
+            inserts: inserts.collect(),
+            needs: self.needs(),
+            wanted,
+            flush,
+            edits: self.edits,
+            changes,
+            spills: self.spills,
+            warnings: self.warnings,
+        })
+    }
+
+    pub(super) fn cannot_fit(&self) -> CannotFit {
+        let mut min = self.tokens();
+        if self.policy.profile.binding != Binding::AppendOnly && !self.live.is_empty() {
+            let candidates = self.candidates(Unit::Tokens);
+            min -= candidates.iter().map(|candidate| candidate.cost).sum::<f64>();
+            min += cost(&candidates, &must_stay(&candidates));
+        }
+        CannotFit { min: round(min), limit: self.policy.limit() }
+    }
+
+    pub(super) fn needs(&self) -> Needs {
+        let mut needs = Needs { drops_blocks: self.drops_blocks, ..Needs::default() };
+        for strategy in &self.policy.strategies {
+            if let Strategy::Delegate(delegate) = strategy {
+                needs.edits.extend(delegate.edits.iter().cloned());
+                needs.betas.extend(delegate.betas().map(str::to_owned));
+            }
+        }
+        if needs.drops_blocks {
+            needs.betas.push("thinking-binding-controls-2026-08-01".to_owned());
+        }
+        needs.betas.sort_unstable();
+        needs.betas.dedup();
+        needs
+    }
+}
