@@ -26,7 +26,7 @@ mod tape;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Files.
+    /// Files, and as many directories.
     pub files: u64,
     /// Bytes of all of them together.
     pub bytes: u64,
@@ -168,7 +168,7 @@ fn import(
 ) -> Result<Imported, ImportError> {
     let settings = store.settings();
     let (file_limit, guard) = (settings.file_limit, &settings.guard);
-    let mut survey = Survey { file_limit, guard, limits, seen: Vec::new(), bytes: 0 };
+    let mut survey = Survey { file_limit, guard, limits, seen: Vec::new(), files: 0, bytes: 0 };
     source(&mut |mut entry| survey.look(&mut entry))?;
     let places = survey.places(store, into)?;
     refuse_secrets(store, others, survey.seen.iter().zip(&places), source)?;
@@ -238,6 +238,8 @@ struct Survey<'a> {
     guard: &'a Guard,
     limits: &'a Limits,
     seen: Vec<Seen>,
+    /// How many of those are files.
+    files: u64,
     /// Bytes that were read of files that may be imported.
     bytes: u64,
 }
@@ -255,9 +257,13 @@ struct Seen {
 impl Survey<'_> {
     fn look(&mut self, entry: &mut Entry<'_>) -> Result<(), ImportError> {
         let given = entry.name;
-        if self.seen.len() as u64 >= self.limits.files {
-            return Err(ImportError::TooMuch { what: "files", limit: self.limits.files });
+        let is_file = entry.kind == Kind::File;
+        let others = self.seen.len() as u64 - self.files;
+        let (so_far, what) = if is_file { (self.files, "files") } else { (others, "directories") };
+        if so_far >= self.limits.files {
+            return Err(ImportError::TooMuch { what, limit: self.limits.files });
         }
+        self.files += u64::from(is_file);
         let refuse = |why: &str| ImportError::Entry { name: shown(given), why: why.to_owned() };
         let name = clean(given).map_err(refuse)?;
         // Names are held until all is seen.
@@ -265,7 +271,7 @@ impl Survey<'_> {
             return Err(refuse(&PathError::Long.to_string()));
         }
         let (mut size, mut is_suspect) = (0, false);
-        if entry.kind == Kind::File {
+        if is_file {
             if name.is_empty() {
                 return Err(refuse("it has no name"));
             }

@@ -443,13 +443,13 @@ fn an_archive_that_was_cut_off_anywhere_is_not_imported() {
 }
 
 #[test]
-fn there_is_a_limit_to_entries_and_to_bytes() {
+fn there_is_a_limit_to_files_directories_and_bytes() {
     let all = archive(&[entry("d/", b'5', ""), entry("d/a.md", b'0', "12345"), entry("b.md", b'0', "67890")]);
     for (files, bytes, problem) in [
-        (3, 10, ""),
-        (2, 10, "there are more than 2 files"),
-        (3, 9, "there are more than 9 bytes"),
-        (0, 0, "there are more than 0 files"),
+        (2, 10, ""),
+        (1, 10, "there are more than 1 files"),
+        (2, 9, "there are more than 9 bytes"),
+        (0, 0, "there are more than 0 directories"),
     ] {
         let world = World::new();
         let imported = world.import_with(&all, Others::Keep, &limits(files, bytes));
