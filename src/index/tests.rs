@@ -566,7 +566,6 @@ fn damage_is_noticed_when_others_wrote() {
     assert_eq!((other.mark(), find(&other, "all")), (6, vec![1]));
 }
 
-/// What an update that was killed leaves: longer files, files that nobody names, a generation that does not count.
 /// A file that is mapped and cut short ends the process that looks at it.
 #[test]
 fn files_that_are_cut_short_while_they_are_open_do_no_harm() {
@@ -585,6 +584,7 @@ fn files_that_are_cut_short_while_they_are_open_do_no_harm() {
     index.search(&Tail::default(), &query).unwrap_err();
 }
 
+/// What an update that was killed leaves: longer files, files that nobody names, a generation that does not count.
 #[test]
 fn leftovers_of_a_killed_writer_do_no_harm() {
     let place = Place::new();

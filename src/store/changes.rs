@@ -130,7 +130,7 @@ impl Store {
 
 impl Changes {
     /// Waits until memories have changed, for about `timeout` at most, and tells what became of each, by path; nothing when the
-    /// time is up.
+    /// time is up. With a `timeout` that no clock can tell, such as [`Duration::MAX`], it waits for ever.
     ///
     /// What happens in quick succession is told together, once nothing has happened for 50 ms, or after half a second. Of a
     /// memory that changed several times it is told what came of it. A memory that is told is at its place on the disk.
@@ -141,22 +141,22 @@ impl Changes {
     /// [`Error::Read`] when files or history cannot be read: nothing is lost, the next call tries again. What others did is
     /// not told while it cannot be written down.
     pub fn next(&mut self, timeout: Duration) -> Result<Vec<Changed>> {
-        let end = Instant::now() + timeout;
+        let end = Instant::now().checked_add(timeout);
         while self.wait(end) {
             let changed = self.look()?;
-            if !changed.is_empty() || Instant::now() >= end {
+            if !changed.is_empty() || end.is_some_and(|end| Instant::now() >= end) {
                 return Ok(changed);
             }
         }
         Ok(Vec::new())
     }
 
-    /// Waits for a reason to look at the files; `false`: there was none until `end`.
-    fn wait(&mut self, end: Instant) -> bool {
-        let until = end.min(self.due);
+    /// Waits for a reason to look at the files; `false`: there was none until `end`, if there is one.
+    fn wait(&mut self, end: Option<Instant>) -> bool {
+        let until = end.map_or(self.due, |end| end.min(self.due));
         let mut rung = self.bell.wait(self.heard, until.saturating_duration_since(Instant::now()));
         if rung == self.heard {
-            return self.due <= end;
+            return end.is_none_or(|end| self.due <= end);
         }
         for _ in 0..MOST_QUIET {
             thread::sleep(QUIET);
@@ -171,7 +171,7 @@ impl Changes {
     }
 
     /// Reads what is new in the history, once what others did is in it.
-    fn look(&mut self) -> Result<Vec<Changed>> {
+    pub(super) fn look(&mut self) -> Result<Vec<Changed>> {
         // Should it fail: not at once again.
         self.due = Instant::now() + OFTEN;
         self.due = self.store.take_in_outside()?;

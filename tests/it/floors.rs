@@ -60,7 +60,6 @@ const FOREIGN: &[(&str, &[&str])] = &[
     ("crc32fast", &["index"]),
     ("pulp", &["index"]),
     ("schemars", &["tool"]),
-    ("serde_norway", &["entry"]),
     ("rmcp", &["mcp"]),
     ("axum", &["http"]),
     ("reqwest", &["agent"]),
