@@ -43,7 +43,7 @@ pub(crate) use stage::{Draft, check_writable, make_in, merge, move_to_free, remo
 pub(crate) use stat::{Kind, Stamp};
 pub(crate) use tree::{Go, Visit, What, survey, visit};
 #[cfg(feature = "search")]
-pub(crate) use watch::{News, Watch};
+pub(crate) use watch::{News, Refusal, Watch};
 
 /// What stands at a path, looked at from the root down.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -48,6 +48,15 @@ pub(crate) struct Watch {
     folds: bool,
 }
 
+/// Why nothing can be watched now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// It was found out at once.
+    Early,
+    /// Only after all directories were gone through.
+    Late,
+}
+
 /// What the events have told.
 struct Heard {
     /// What the events' paths begin with.
@@ -87,9 +96,18 @@ pub(crate) enum News {
 }
 
 impl Watch {
-    /// Begins to watch, and rings the bell for what happens; `None` where the system does not let us. Something may have
+    /// Begins to watch, and rings the bell for what happens, where the system lets us. Something may have
     /// happened just before.
-    pub(crate) fn begin(base: &Base, bell: &Arc<Bell>) -> Option<Self> {
+    pub(crate) fn begin(base: &Base, bell: &Arc<Bell>) -> Result<Self, Refusal> {
+        let mut watch = Self::prepare(base, bell).ok_or(Refusal::Early)?;
+        let watched = watch.watcher.watch(&watch.heard.memories, RecursiveMode::Recursive);
+        watched.map_err(|_| Refusal::Late)?;
+        watch.looked = Instant::now();
+        Ok(watch)
+    }
+
+    /// All but the watch itself.
+    fn prepare(base: &Base, bell: &Arc<Bell>) -> Option<Self> {
         base.make_derived().ok()?;
         let cookies = format!("{ROOM}/index/{COOKIES}");
         match rustix::fs::mkdirat(base.derived_dir().ok()?, COOKIES, Mode::RWXU) {
@@ -113,7 +131,6 @@ impl Watch {
         let config = Config::default().with_follow_symlinks(false);
         let mut watcher = RecommendedWatcher::new(handler, config).ok()?;
         watcher.watch(&cookies, RecursiveMode::NonRecursive).ok()?;
-        watcher.watch(&heard.memories, RecursiveMode::Recursive).ok()?;
         let looked = Instant::now();
         Some(Self { watcher, heard, root, cookies, asked: 0, looked, is_shaken: false, folds })
     }

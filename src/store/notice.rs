@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use std::os::fd::AsFd as _;
 #[cfg(feature = "search")]
 use std::sync::Arc;
+#[cfg(feature = "search")]
+use std::time::Instant;
 
 use super::core::Core;
 use super::scan::survey::{Survey, compare_each, reach};
@@ -36,6 +38,9 @@ pub(super) struct Noticed {
     stamps: Option<Stamps>,
     #[cfg(feature = "search")]
     watch: Option<Watch>,
+    /// Until then it is not tried again.
+    #[cfg(feature = "search")]
+    pub(super) watchable: Option<Instant>,
     /// Rung by whatever watch there is.
     #[cfg(feature = "search")]
     bell: Arc<Bell>,
@@ -84,7 +89,8 @@ impl Store {
     /// that has other names, and every half a minute: some of what can be done to a file is not told. For a process that
     /// lives long: it holds a thread, and a watch on every directory.
     ///
-    /// Where the system does not let us watch, each call looks at all files, as before.
+    /// Where the system does not let us watch, each call looks at all files, as before. (Where it has no room for as many
+    /// directories, it is not asked again for five minutes.)
     ///
     /// # Errors
     /// As [`Store::history`].

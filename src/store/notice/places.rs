@@ -1,18 +1,27 @@
 //! Looking only where a watch says that something happened.
 
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use super::{Core, Noticed, Stamps, Survey, changed, compare, end, look, of_history};
-use crate::disk::{Base, Look, News, Watch};
+use crate::disk::{Base, Look, News, Refusal, Watch};
 use crate::error::Result;
 use crate::journal::History;
 use crate::path::MemoryPath;
 
+/// How long the system is not asked after it had no room: each time all directories are gone through.
+const AGAIN: Duration = Duration::from_secs(300);
+
 impl Noticed {
     /// Begins to watch, if nothing does yet.
     pub(super) fn begin(&mut self, base: &Base) {
-        if self.watch.is_none() {
-            self.watch = Watch::begin(base, &self.bell);
+        if self.watch.is_some() || self.watchable.is_some_and(|then| Instant::now() < then) {
+            return;
+        }
+        match Watch::begin(base, &self.bell) {
+            Ok(watch) => self.watch = Some(watch),
+            Err(Refusal::Late) => self.watchable = Some(Instant::now() + AGAIN),
+            Err(Refusal::Early) => {}
         }
     }
 
@@ -41,7 +50,8 @@ impl Noticed {
     }
 
     fn begin_again(&mut self, base: &Base) {
-        self.watch = Watch::begin(base, &self.bell);
+        self.watch = None;
+        self.begin(base);
         // The look that comes now is the one that it asks for.
         if let Some(watch) = &mut self.watch {
             watch.news(base);

@@ -108,8 +108,13 @@ fn where_nothing_is_watched_it_is_looked_for() {
     assert!(!store.is_watched());
     world.write("d/b.md", "theirs");
     assert_eq!(told(&mut changes, LONG), ["edited d/b.md"]);
-    // From when it can be watched it is.
+    // From when it can be watched it is, unless it was found to be too much not long ago.
     std::fs::remove_file(world.room("index/cookie")).unwrap();
+    let later = std::time::Instant::now() + LONG;
+    lock(&store.inner.noticed).watchable = Some(later);
+    store.watch().unwrap();
+    assert!(!store.is_watched());
+    lock(&store.inner.noticed).watchable = None;
     put(&store, "a.md", "ours").unwrap();
     assert_eq!(told(&mut changes, LONG), ["edited a.md"]);
     assert!(store.is_watched());
