@@ -18,6 +18,8 @@ mod owned;
 mod wire;
 
 pub use definitions::{Definitions, Dialect, definitions, system_paragraph};
+#[cfg(feature = "mcp")]
+pub(crate) use entries::refusal;
 #[cfg(feature = "search")]
 pub(crate) use entries::{MemoryShown, StoredShown};
 pub use lines::{Answered, MessageError, UserMessage};

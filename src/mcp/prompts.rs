@@ -8,7 +8,8 @@ use rmcp::model::{
 };
 use serde_json::Value;
 
-use crate::error::{Error, Result};
+use super::resources::refused;
+use crate::error::Result;
 use crate::path::{MemoryPath, escape};
 use crate::recall::{Prefetch, Recall};
 use crate::store::Look;
@@ -104,7 +105,7 @@ fn bootstrap(recall: &Recall, arguments: &Arguments) -> Result<String, ErrorData
             ))
         })?;
     }
-    let text = known(recall, &what).map_err(|error| failed(&error))?;
+    let text = known(recall, &what).map_err(|error| refused(&error))?;
     Ok(if text.is_empty() { EMPTY.to_owned() } else { text })
 }
 
@@ -118,7 +119,7 @@ fn consolidate(recall: &Recall, arguments: &Arguments) -> Result<String, ErrorDa
             })?
         }
     };
-    let look = recall.store_handle().look(&path).map_err(|error| failed(&error))?;
+    let look = recall.store_handle().look(&path).map_err(|error| refused(&error))?;
     if !path.is_root() && !matches!(look, Look::File { .. } | Look::Directory) {
         return Err(wrong(format!("path must be that of a file or directory; there is none at {path}")));
     }
@@ -172,16 +173,13 @@ fn wrong(words: String) -> ErrorData {
     ErrorData::invalid_params(words, None)
 }
 
-fn failed(error: &Error) -> ErrorData {
-    ErrorData::internal_error(error.to_string(), None)
-}
-
 #[cfg(test)]
 mod tests {
     use rmcp::model::{ContentBlock, ErrorCode};
     use serde_json::json;
 
     use super::*;
+    use crate::error::Error;
     use crate::recall::NewEntry;
     use crate::store::{Edit, Store};
 

@@ -17,6 +17,7 @@ use crate::error::{Error, Trouble};
 use crate::path::MemoryPath;
 use crate::store::{Entry, Found, Look, Store};
 use crate::text::human_size;
+use crate::tool::refusal;
 
 /// Files on a page.
 const PAGE: usize = 100;
@@ -96,17 +97,11 @@ pub(super) fn bad_uri(uri: &str, why: uri::BadUri) -> ErrorData {
 
 /// What a request is answered that the store cannot serve. Some errors of a store may name what only its host should know.
 pub(super) fn refused(error: &Error) -> ErrorData {
-    let words = match error {
-        Error::Read { why, .. } => format!("The memory directory cannot be read: {why}"),
-        Error::Write { why, .. } => format!("The memory directory cannot be written: {why}"),
-        Error::Busy { .. } => "The memory directory is busy, try again".to_owned(),
-        Error::TooLargeToRead { path, size } => {
-            let words = format!("{path} is too large to be read ({})", human_size(*size));
-            return ErrorData::invalid_params(words, None);
-        }
-        _ => format!("The memory directory cannot be read: {}", Trouble::Io),
-    };
-    ErrorData::internal_error(words, None)
+    let words = refusal(error);
+    match error {
+        Error::TooLargeToRead { .. } | Error::Field { .. } => ErrorData::invalid_params(words, None),
+        _ => ErrorData::internal_error(words, None),
+    }
 }
 
 fn too_large(path: &MemoryPath, size: u64, limit: u64) -> ErrorData {

@@ -17,6 +17,8 @@ mod read;
 mod words;
 
 pub(crate) use answer::{MemoryShown, StoredShown};
+#[cfg(feature = "mcp")]
+pub(crate) use words::of as refusal;
 pub(super) use words::store_says;
 
 use fields::Fields;

@@ -9,10 +9,15 @@ pub(super) fn not_an_object(tool: Tool) -> String {
 }
 
 /// The words for what a store, or `recall`, says.
-pub(super) fn of(error: &Error) -> String {
+pub(crate) fn of(error: &Error) -> String {
     match error {
-        // Of a store that is open `Settings` is only a model that cannot be used, by the name that they have for it.
-        Error::Field { .. } | Error::Settings { .. } => error.to_string(),
+        Error::Field { .. } => error.to_string(),
+        // Of a store that is open that is only a model that cannot be used; the name that they have for it may be a place of
+        // the host.
+        Error::Settings { .. } => {
+            "the search model that memdir.toml names cannot be used; whoever keeps the memory must mend that"
+                .to_owned()
+        }
         Error::NoMemory { id } => {
             format!(
                 "there is no entry with the id {id} (any more); memory_retrieve gives the ids of those that are there"
@@ -67,6 +72,12 @@ mod tests {
             (
                 Error::Secret { path: path.clone(), line: Some(7), rule: "a private key" },
                 "not stored: what was to be stored looks like a private key. Remove the secret and try again",
+            ),
+            (
+                Error::Settings {
+                    problem: "`[search] model = \"/srv/secret\"` cannot be used: gone".to_owned(),
+                },
+                "the search model that memdir.toml names cannot be used; whoever keeps the memory must mend that",
             ),
             (Error::Busy { pid: Some(7) }, "The memory directory is busy, try again"),
             (
