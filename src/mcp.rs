@@ -33,13 +33,15 @@ mod worker;
 
 use events::Events;
 pub(crate) use prompts::known;
-use stdio::Stdio;
-use worker::Worker;
+use stdio::{Limits, Stdio};
+use worker::{Complaints, Worker};
 
 /// The revisions of the protocol that are spoken.
 const VERSIONS: &[ProtocolVersion] = ProtocolVersion::KNOWN_VERSIONS;
 /// Characters of a client's name that the history has at most.
 const NAME_CHARS: usize = 100;
+/// What is told of a call that ended in a fault of the program.
+const UNFINISHED: &str = "The call could not be finished, and may have been carried out in part; view the memory before trying again";
 /// What a host may tell its model of this server.
 const INSTRUCTIONS: &str = include_str!("mcp/instructions.txt");
 
@@ -63,8 +65,9 @@ impl Server {
         let dispatcher = Dispatcher::new(store.clone()).watching();
         let recall = dispatcher.recall().clone();
         let tools = Arc::new(tools::Tools::new(store.settings()));
-        let worker = Worker::start(dispatcher, store.clone(), actor, Arc::new(complaints))?;
-        let events = Arc::new(Events::new(store.clone()));
+        let complaints: Complaints = Arc::new(complaints);
+        let events = Arc::new(Events::new(store.clone(), Arc::clone(&complaints)));
+        let worker = Worker::start(dispatcher, store.clone(), actor, complaints)?;
         Ok(Self { store, recall, worker, tools, events })
     }
 
@@ -73,15 +76,22 @@ impl Server {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let served = runtime.block_on(async {
             let (input, output) = ends::ends();
-            let (connection, writer) = Stdio::new(self.events.until_end(input), output, line_limit);
+            let settings = self.store.settings();
+            let answer = settings.file_limit.max(settings.image_limit);
+            let limits = Limits { line: line_limit, answer: usize::try_from(answer).unwrap_or(usize::MAX) };
+            let events = Arc::clone(&self.events);
+            let expect = move |accepted: &SubscriptionFilter| events.expect(accepted);
+            let (connection, writer) =
+                Stdio::new(self.events.until_end(input), output, limits, Arc::new(expect));
             let writer = tokio::spawn(writer);
-            match self.serve(connection).await {
-                Ok(service) => service.waiting().await.map(drop).map_err(io::Error::other)?,
+            let served = match self.serve(connection).await {
+                Ok(service) => service.waiting().await.map(drop).map_err(io::Error::other),
                 // It has gone before it asked for anything.
-                Err(ServerInitializeError::ConnectionClosed(_)) => {}
-                Err(error) => return Err(io::Error::other(error)),
-            }
-            writer.await.map_err(io::Error::other)
+                Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+                Err(error) => Err(io::Error::other(error)),
+            };
+            // Whatever the end, what was answered is written.
+            writer.await.map_err(io::Error::other).and(served)
         });
         // A thread that still waits for input is not waited for.
         runtime.shutdown_background();
@@ -124,7 +134,7 @@ impl ServerHandler for Server {
         let (call, structure) = self.tools.call(request, client.as_ref())?;
         let answer =
             self.worker.call(call, client.as_ref().and_then(signature), context.ct.cancelled()).await;
-        let answer = answer.ok_or_else(|| ErrorData::internal_error("The call was not run", None))?;
+        let answer = answer.ok_or_else(|| ErrorData::internal_error(UNFINISHED, None))?;
         Ok(tools::result(answer, structure).into())
     }
 
@@ -167,7 +177,7 @@ impl ServerHandler for Server {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        self.events.listen(context).await
+        Arc::clone(&self.events).listen(context).await
     }
 
     async fn subscribe(

@@ -1,12 +1,12 @@
 //! Memories by what they mean: entries, retrieval, duplicates, the ends of memories.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::error::{Error, Result};
 use crate::id::MemoryId;
 use crate::index::Accessed;
 use crate::path::MemoryPath;
-use crate::store::Store;
+use crate::store::{Store, lock};
 use chrono::{DateTime, Utc};
 
 mod alike;
@@ -85,9 +85,4 @@ impl Recall {
     pub fn store_handle(&self) -> &Store {
         &self.store
     }
-}
-
-/// What a panic left half done is built anew from the journal.
-fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -62,7 +62,8 @@ use notice::Noticed;
 pub use open::Builder;
 use plan::Plan;
 pub(crate) use put::Put;
-use queue::{Decided, Outcome, Queue, Request, Ticket, fail_all, lock};
+pub(crate) use queue::lock;
+use queue::{Decided, Outcome, Queue, Request, Ticket, fail_all};
 pub use restore::{Others, Restoration, Restore, Restored, Unmerged};
 pub use scan::Absorbed;
 use session::{Engine, Patience};
@@ -403,6 +404,17 @@ impl Store {
     #[must_use]
     pub fn is_unsynced(&self) -> bool {
         self.inner.core.unsynced() > 0
+    }
+
+    /// Whether a read would mend something first, for which it may wait.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn is_to_be_mended(&self) -> bool {
+        let core = &self.inner.core;
+        match core.base.marked() {
+            Marked::Never => false,
+            Marked::By(mark) => core.is_due(&mark),
+            Marked::Unreadable => true,
+        }
     }
 
     /// Takes what went wrong beside an answer: memories that could not be mended, and were shown as they are on disk.

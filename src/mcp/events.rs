@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll, ready};
 use std::thread;
 use std::time::Duration;
@@ -20,8 +20,9 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio::sync::{Notify, watch};
 
 use super::resources::{bad_uri, refused};
-use super::uri;
-use crate::store::{Changed, Changes, Store};
+use super::worker::Complaints;
+use super::{apart, uri};
+use crate::store::{Changed, Changes, Store, lock};
 
 mod wants;
 
@@ -31,26 +32,27 @@ use wants::{Due, Names, Wants};
 const MOST: usize = 1000;
 /// How soon after the last client has gone the thread ends.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// As many accepted streams are kept for when they begin; one that the client left in between never does.
-const MOST_ACCEPTED: usize = 64;
+/// As many streams are kept for when they begin.
+const MOST_EXPECTED: usize = 64;
 
 /// The subscriptions of a server's clients.
 pub(super) struct Events {
     feed: Arc<Feed>,
     /// The client of an older revision, once it wants to be told of something.
     session: Mutex<Option<Arc<Subscriber>>>,
-    /// Streams that were accepted and have not begun.
-    accepted: Mutex<VecDeque<(SubscriptionFilter, Arc<Subscriber>)>>,
+    /// Streams whose clients are being told that they were accepted.
+    expected: Mutex<VecDeque<(SubscriptionFilter, Arc<Subscriber>)>>,
     /// Whether the client has ended its input.
     ended: watch::Sender<bool>,
 }
 
 impl Events {
-    pub(super) fn new(store: Store) -> Self {
+    /// `complaints` hears when the changes cannot be read.
+    pub(super) fn new(store: Store, complaints: Complaints) -> Self {
         Self {
-            feed: Arc::new(Feed { store, state: Mutex::default() }),
+            feed: Arc::new(Feed { store, complaints, state: Mutex::default(), begins: Mutex::default() }),
             session: Mutex::default(),
-            accepted: Mutex::default(),
+            expected: Mutex::default(),
             ended: watch::Sender::new(false),
         }
     }
@@ -69,7 +71,7 @@ impl Events {
     /// Tells it no more of a resource.
     pub(super) fn unsubscribe(&self, uri: &str) {
         if let Some(subscriber) = &*lock(&self.session) {
-            lock(&subscriber.wants).resources.remove(uri);
+            subscriber.forget(uri);
         }
     }
 
@@ -86,9 +88,10 @@ impl Events {
             Some(subscriber) => Arc::clone(subscriber),
             None => Arc::new(Subscriber::new(Names::Own)),
         };
-        let mut wants = lock(&subscriber.wants).clone();
+        let before = lock(&subscriber.wants).clone();
+        let mut wants = before.clone();
         change(&mut wants);
-        self.feed.join(&subscriber, wants)?;
+        self.feed.join(&subscriber, wants).inspect_err(|_| *lock(&subscriber.wants) = before)?;
         if session.is_none() {
             *session = Some(Arc::clone(&subscriber));
             tokio::spawn(tell_session(peer.clone(), subscriber, self.ended.subscribe()));
@@ -96,37 +99,46 @@ impl Events {
         Ok(())
     }
 
-    /// What a stream may tell of what was asked for: of what is no address of a memory nothing. From here on nothing is
-    /// missed.
+    /// What a stream may tell of what was asked for: of what is no address of a memory nothing.
     pub(super) fn accept(&self, requested: &SubscriptionFilter) -> SubscriptionFilter {
-        let subscriber = Arc::new(Subscriber::new(Names::Subscribed));
-        let joined = wanted(requested).and_then(|wants| self.feed.join(&subscriber, wants));
-        if joined.is_err() {
+        match wanted(requested) {
+            Ok(wants) if self.feed.has_room(&wants) => requested.intersection(&wants.filter()),
             // Nothing is accepted, and why not is told when the stream begins.
-            return SubscriptionFilter::new();
+            _ => SubscriptionFilter::new(),
         }
-        let filter = requested.intersection(&lock(&subscriber.wants).filter());
-        let mut accepted = lock(&self.accepted);
-        accepted.push_back((filter.clone(), subscriber));
-        if accepted.len() > MOST_ACCEPTED {
-            accepted.pop_front();
+    }
+
+    /// Comes before a client is told that a stream was accepted: from here on it misses nothing.
+    pub(super) fn expect(&self, accepted: &SubscriptionFilter) {
+        let subscriber = Arc::new(Subscriber::new(Names::Subscribed));
+        let wants = Wants::of(accepted);
+        // Why not is told when the stream begins.
+        if !wants.is_empty() && self.feed.join(&subscriber, wants).is_ok() {
+            let mut expected = lock(&self.expected);
+            expected.push_back((accepted.clone(), subscriber));
+            if expected.len() > MOST_EXPECTED {
+                expected.pop_front();
+            }
         }
-        filter
     }
 
     /// Tells a stream until its client ends it.
-    pub(super) async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+    pub(super) async fn listen(self: Arc<Self>, context: SubscriptionContext) -> Result<(), ErrorData> {
         let begun = {
-            let mut accepted = lock(&self.accepted);
-            let at = accepted.iter().position(|(filter, _)| filter == context.accepted());
-            at.and_then(|at| accepted.remove(at))
+            let mut expected = lock(&self.expected);
+            let at = expected.iter().position(|(filter, _)| filter == context.accepted());
+            at.and_then(|at| expected.remove(at))
         };
         let subscriber = if let Some((_, subscriber)) = begun {
             subscriber
         } else {
-            let subscriber = Arc::new(Subscriber::new(Names::Subscribed));
-            self.feed.join(&subscriber, wanted(context.requested())?)?;
-            subscriber
+            let (feed, wants) = (Arc::clone(&self.feed), wanted(context.requested())?);
+            apart(move || {
+                let subscriber = Arc::new(Subscriber::new(Names::Subscribed));
+                feed.join(&subscriber, wants)?;
+                Ok(subscriber)
+            })
+            .await?
         };
         let mut ended = self.ended.subscribe();
         tokio::select! {
@@ -218,7 +230,10 @@ impl<R: AsyncRead + Unpin> AsyncRead for Ending<R> {
 /// The thread that follows the changes, and for whom.
 struct Feed {
     store: Store,
+    complaints: Complaints,
     state: Mutex<State>,
+    /// Held by who begins to follow, which takes its time: nobody else waits for that.
+    begins: Mutex<()>,
 }
 
 #[derive(Default)]
@@ -228,38 +243,60 @@ struct State {
 }
 
 impl Feed {
+    /// Whether one more may want so much.
+    fn has_room(&self, wants: &Wants) -> bool {
+        lock(&self.state).wanted() + wants.count() <= MOST
+    }
+
     /// Lets a subscriber be told of what it wants from now on, if that is not too much.
     fn join(self: &Arc<Self>, subscriber: &Arc<Subscriber>, wants: Wants) -> Result<(), ErrorData> {
+        self.admit(subscriber, wants)?;
+        self.begin()
+    }
+
+    fn admit(&self, subscriber: &Arc<Subscriber>, wants: Wants) -> Result<(), ErrorData> {
         let mut state = lock(&self.state);
-        state.subscribers.retain(|subscriber| subscriber.strong_count() > 0);
-        let others = state.alive().filter(|other| !Arc::ptr_eq(other, subscriber));
-        let count = others.map(|other| lock(&other.wants).count()).sum::<usize>() + wants.count();
-        if count > MOST {
-            return Err(too_many());
+        state.subscribers.retain(|other| {
+            other.strong_count() > 0 && !std::ptr::eq(other.as_ptr(), Arc::as_ptr(subscriber))
+        });
+        let has_room = state.wanted() + wants.count() <= MOST;
+        if has_room {
+            *lock(&subscriber.wants) = wants;
         }
-        if !wants.is_empty() && !state.is_running {
-            let following = self.store.changes().map_err(|error| refused(&error))?;
-            let feed = Arc::clone(self);
-            thread::Builder::new()
-                .name("memdir-changes".to_owned())
-                .spawn(move || feed.follow(following))
-                .map_err(|_| ErrorData::internal_error("Changes cannot be followed now, try again", None))?;
-            state.is_running = true;
+        state.subscribers.push(Arc::downgrade(subscriber));
+        if has_room { Ok(()) } else { Err(too_many()) }
+    }
+
+    /// Follows the changes, if somebody wants to hear of them and nobody does yet.
+    fn begin(self: &Arc<Self>) -> Result<(), ErrorData> {
+        let _alone = lock(&self.begins);
+        if !lock(&self.state).is_to_begin() {
+            return Ok(());
         }
-        *lock(&subscriber.wants) = wants;
-        if !state.alive().any(|other| Arc::ptr_eq(&other, subscriber)) {
-            state.subscribers.push(Arc::downgrade(subscriber));
-        }
-        Ok(())
+        let following = self.store.changes().map_err(|error| refused(&error))?;
+        let feed = Arc::clone(self);
+        lock(&self.state).is_running = true;
+        let spawned = thread::Builder::new()
+            .name("memdir-changes".to_owned())
+            .spawn(move || feed.follow(following))
+            .map_err(|_| ErrorData::internal_error("Changes cannot be followed now, try again", None));
+        lock(&self.state).is_running &= spawned.is_ok();
+        spawned.map(drop)
     }
 
     /// Tells all subscribers, until none is left.
     fn follow(&self, mut following: Changes) {
+        let mut has_complained = false;
         loop {
-            // What cannot be read now is told later.
-            let changed = following.next(PATIENCE).unwrap_or_default();
+            let changed = following.next(PATIENCE).unwrap_or_else(|error| {
+                // What cannot be read now is told later; that it cannot, once.
+                if !std::mem::replace(&mut has_complained, true) {
+                    (self.complaints)(error);
+                }
+                Vec::new()
+            });
             let mut state = lock(&self.state);
-            if state.alive().all(|subscriber| lock(&subscriber.wants).is_empty()) {
+            if state.is_idle() {
                 state.is_running = false;
                 return;
             }
@@ -271,6 +308,20 @@ impl Feed {
 impl State {
     fn alive(&self) -> impl Iterator<Item = Arc<Subscriber>> {
         self.subscribers.iter().filter_map(Weak::upgrade)
+    }
+
+    /// How much all want together.
+    fn wanted(&self) -> usize {
+        self.alive().map(|subscriber| lock(&subscriber.wants).count()).sum()
+    }
+
+    /// Whether nobody wants anything.
+    fn is_idle(&self) -> bool {
+        self.alive().all(|subscriber| lock(&subscriber.wants).is_empty())
+    }
+
+    fn is_to_begin(&self) -> bool {
+        !self.is_running && !self.is_idle()
     }
 }
 
@@ -299,6 +350,14 @@ impl Subscriber {
         }
     }
 
+    /// Wants to hear no more of a resource, nor what is due of it alone.
+    fn forget(&self, uri: &str) {
+        let mut due = lock(&self.due);
+        let mut wants = lock(&self.wants);
+        wants.resources.remove(uri);
+        due.keep(&wants);
+    }
+
     /// Waits until it is to be told something.
     async fn due(&self) -> Due {
         loop {
@@ -311,15 +370,46 @@ impl Subscriber {
     }
 }
 
-fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::path::MemoryPath;
     use crate::store::Happened;
+
+    #[test]
+    fn what_is_unsubscribed_is_due_no_more() {
+        let subscriber = Subscriber::new(Names::Own);
+        let at = |at: &str| (uri::of(&MemoryPath::from_normal(at)), MemoryPath::from_normal(at));
+        *lock(&subscriber.wants) = Wants { list: false, resources: ["a", "d", "d/e"].map(at).into() };
+        let edited = |at: &str| Changed { path: MemoryPath::from_normal(at), what: Happened::Edited };
+        subscriber.hear(&["a", "d/e/1", "d/2"].map(edited));
+        let due = || -> Vec<String> { lock(&subscriber.due).resources.iter().cloned().collect() };
+        let right = |paths: &[&str]| -> Vec<String> { paths.iter().map(|path| at(path).0).collect() };
+        assert_eq!(due(), right(&["a", "d/2", "d/e/1"]));
+        subscriber.forget(&at("d").0);
+        assert_eq!(due(), right(&["a", "d/e/1"]));
+        subscriber.forget(&at("a").0);
+        subscriber.forget(&at("d/e").0);
+        assert_eq!(due(), right(&[]));
+    }
+
+    /// Whether the room is counted is told without a look at the disk.
+    #[test]
+    fn a_stream_that_never_begins_takes_no_room() {
+        let dir = tempfile::tempdir().unwrap();
+        let events = Events::new(Store::open(dir.path()).unwrap(), Arc::new(|_| ()));
+        let mut all = SubscriptionFilter::new();
+        all.resource_subscriptions = Some((0..MOST - 1).map(|n| format!("memory:///memories/{n}")).collect());
+        assert_eq!(events.accept(&all), all);
+        assert_eq!(events.accept(&all), all);
+        assert!(!lock(&events.feed.state).is_running);
+        events.expect(&all);
+        assert!(lock(&events.feed.state).is_running);
+        assert_eq!(events.accept(&all), SubscriptionFilter::new());
+        // What is no more is not counted.
+        lock(&events.expected).clear();
+        assert_eq!(events.accept(&all), all);
+    }
 
     #[test]
     fn who_does_not_read_costs_only_so_much() {

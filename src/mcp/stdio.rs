@@ -1,16 +1,16 @@
 //! Lines in and out: a message each, and whatever else a line may hold.
 //!
 //! Every request that was read is answered, unless it was cancelled, before the end of the input is told on; and no more
-//! are read while very many wait.
+//! are read while very many wait, or much.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::RoleServer;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorData, JsonRpcMessage, RequestId,
-    ServerJsonRpcMessage,
+    ServerJsonRpcMessage, ServerNotification, SubscriptionFilter,
 };
 use rmcp::transport::Transport;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
@@ -25,6 +25,8 @@ const CHUNK: usize = 64 << 10;
 const KEPT_CAPACITY: usize = 128 << 10;
 /// While so many requests and answers wait, nothing is read.
 const MOST_WAITING: usize = 1024;
+/// The same of their bytes, and of those that are expected in answer. (A message has as many as it has.)
+const MOST_BYTES: usize = if cfg!(test) { 64 << 10 } else { 64 << 20 };
 /// While so many lines wait, what happened meanwhile is not told yet: it may be told as one.
 const MOST_TOLD: usize = 64;
 /// Answers are gathered up to this size before they are written.
@@ -34,14 +36,26 @@ const ANSWER_BYTES: usize = 1 << 20;
 pub(super) struct Stdio<R> {
     input: BufReader<R>,
     line: Vec<u8>,
-    /// Bytes that a line may have.
-    limit: usize,
+    limits: Limits,
     /// Whether the rest of a line that was too long is still to come.
     skipping: bool,
     ended: bool,
     answers: Answers,
     shared: Arc<Shared>,
+    expect: Expect,
 }
+
+/// Bytes that messages may have.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// A line of the client.
+    pub(super) line: usize,
+    /// About as many has the largest file in an answer.
+    pub(super) answer: usize,
+}
+
+/// Called, where it may wait, before a client is told that a stream was accepted.
+pub(super) type Expect = Arc<dyn Fn(&SubscriptionFilter) + Send + Sync>;
 
 /// Where what is to be written goes.
 #[derive(Clone)]
@@ -62,12 +76,15 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// Requests that were read and are not answered.
-    open: HashSet<RequestId>,
-    /// The same of those that go on until the client cancels them.
+    /// Requests that were read and are not answered, and what bytes each may cost.
+    open: HashMap<RequestId, usize>,
+    /// All these bytes.
+    open_bytes: usize,
+    /// The requests that go on until the client cancels them.
     streams: HashSet<RequestId>,
     /// Answers that are not written.
     queued: usize,
+    queued_bytes: usize,
     /// Whether nobody reads what is written.
     is_alone: bool,
 }
@@ -83,7 +100,10 @@ impl Answers {
     fn queue(&self, message: &ServerJsonRpcMessage) {
         let mut line = serde_json::to_vec(message).expect("a message can be written as JSON");
         line.push(b'\n');
-        self.shared.state().queued += 1;
+        let mut state = self.shared.state();
+        state.queued += 1;
+        state.queued_bytes += line.len();
+        drop(state);
         // Without a writer, nobody reads.
         let _ = self.lines.send(line);
     }
@@ -102,18 +122,20 @@ impl Answers {
 }
 
 impl<R: AsyncRead + Unpin> Stdio<R> {
-    /// Makes both ends; the second writes until the first is gone. `limit`: bytes that a line may have.
+    /// Makes both ends; the second writes until the first is gone.
     pub(super) fn new<W: AsyncWrite + Unpin>(
         input: R,
         output: W,
-        limit: usize,
+        limits: Limits,
+        expect: Expect,
     ) -> (Self, impl Future<Output = ()>) {
         let (lines, to_write) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared::default());
         let answers = Answers { lines, shared: Arc::clone(&shared) };
         let writer = write_all(output, to_write, Arc::clone(&shared));
         let input = BufReader::with_capacity(CHUNK, input);
-        (Self { input, line: Vec::new(), limit, skipping: false, ended: false, answers, shared }, writer)
+        let line = Vec::new();
+        (Self { input, line, limits, skipping: false, ended: false, answers, shared, expect }, writer)
     }
 
     /// Fills `line`. It may be dropped at any time, and goes on where it was.
@@ -123,7 +145,7 @@ impl<R: AsyncRead + Unpin> Stdio<R> {
             let end = memchr::memchr(b'\n', bytes);
             let part = &bytes[..end.unwrap_or(bytes.len())];
             self.ended = bytes.is_empty();
-            let is_long = !self.skipping && self.line.len() + part.len() > self.limit;
+            let is_long = !self.skipping && self.line.len() + part.len() > self.limits.line;
             if !self.skipping && !is_long {
                 self.line.extend_from_slice(part);
             }
@@ -142,24 +164,28 @@ impl<R: AsyncRead + Unpin> Stdio<R> {
         Ok(if self.line.is_empty() { Read::End } else { Read::Line })
     }
 
-    /// Takes note of a message, which is passed on or not.
-    fn admit(&self, message: Box<ClientJsonRpcMessage>) -> Frame {
+    /// Takes note of a message of so many bytes, which is passed on or not.
+    fn admit(&self, message: Box<ClientJsonRpcMessage>, bytes: usize) -> Frame {
         let mut state = self.shared.state();
         match &*message {
             JsonRpcMessage::Request(request) => {
                 let id = &request.id;
-                if state.open.contains(id) || state.streams.contains(id) {
+                if state.open.contains_key(id) || state.streams.contains(id) {
                     let words = "the `id` is that of another request that is not answered yet";
                     let error = ErrorData::invalid_request(words, None);
                     return Frame::Fault(Box::new(JsonRpcMessage::error(error, None)));
                 }
-                let is_stream = matches!(request.request, ClientRequest::SubscriptionsListenRequest(_));
-                if is_stream { &mut state.streams } else { &mut state.open }.insert(id.clone());
+                if matches!(request.request, ClientRequest::SubscriptionsListenRequest(_)) {
+                    state.streams.insert(id.clone());
+                } else {
+                    let answer = if asks_for_file(&request.request) { self.limits.answer } else { 0 };
+                    state.begin(id.clone(), bytes.saturating_add(answer));
+                }
                 Frame::Message(message)
             }
             JsonRpcMessage::Notification(told) => match &told.notification {
                 ClientNotification::CancelledNotification(cancelled) => match &cancelled.params.request_id {
-                    Some(id) if state.open.remove(id) || state.streams.remove(id) => Frame::Message(message),
+                    Some(id) if state.end(id) => Frame::Message(message),
                     _ => Frame::Nothing,
                 },
                 _ => Frame::Nothing,
@@ -182,18 +208,21 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for Stdio<R> {
             _ => None,
         };
         if let Some(id) = answered {
-            let mut state = self.shared.state();
-            _ = state.open.remove(id) || state.streams.remove(id);
+            self.shared.state().end(id);
         }
         let told = if matches!(message, JsonRpcMessage::Notification(_)) {
-            Some(self.answers.clone().queue_late(message))
+            Some((message, self.answers.clone(), Arc::clone(&self.expect)))
         } else {
             self.answers.queue(&message);
             None
         };
         async move {
-            if let Some(told) = told {
-                told.await;
+            if let Some((message, answers, expect)) = told {
+                if let Some(accepted) = accepted(&message).cloned() {
+                    // If that panics the stream itself tells of it.
+                    let _ = tokio::task::spawn_blocking(move || expect(&accepted)).await;
+                }
+                answers.queue_late(message).await;
             }
             Ok(())
         }
@@ -225,16 +254,17 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for Stdio<R> {
             };
             let frame = match read {
                 Read::Line => frame::read(&self.line),
-                Read::TooLong => Frame::Fault(frame::too_long(&self.line, self.limit)),
+                Read::TooLong => Frame::Fault(frame::too_long(&self.line, self.limits.line)),
                 Read::End if shared.is_all_written() => return None,
                 Read::End => {
                     shared.written.notified().await;
                     continue;
                 }
             };
+            let bytes = self.line.len();
             self.line.clear();
             self.line.shrink_to(KEPT_CAPACITY);
-            let frame = if let Frame::Message(message) = frame { self.admit(message) } else { frame };
+            let frame = if let Frame::Message(message) = frame { self.admit(message, bytes) } else { frame };
             match frame {
                 Frame::Nothing => {}
                 Frame::Fault(answer) => self.answers.queue(&answer),
@@ -256,6 +286,42 @@ enum Pause {
     ForEver,
 }
 
+/// Whether the answer may hold a whole file.
+fn asks_for_file(request: &ClientRequest) -> bool {
+    match request {
+        ClientRequest::ReadResourceRequest(_) => true,
+        ClientRequest::CallToolRequest(call) => {
+            let command = call.params.arguments.as_ref().and_then(|arguments| arguments.get("command"));
+            command.is_some_and(|command| command == "view")
+        }
+        _ => false,
+    }
+}
+
+/// What a client is told that a stream will tell, if the message does.
+fn accepted(message: &ServerJsonRpcMessage) -> Option<&SubscriptionFilter> {
+    let JsonRpcMessage::Notification(told) = message else { return None };
+    match &told.notification {
+        ServerNotification::SubscriptionsAcknowledgedNotification(told) => Some(&told.params.notifications),
+        _ => None,
+    }
+}
+
+impl State {
+    /// Takes note of a request that may cost so many bytes until it is answered.
+    fn begin(&mut self, id: RequestId, bytes: usize) {
+        self.open_bytes = self.open_bytes.saturating_add(bytes);
+        self.open.insert(id, bytes);
+    }
+
+    /// A request was answered or cancelled; whether it was open.
+    fn end(&mut self, id: &RequestId) -> bool {
+        let bytes = self.open.remove(id);
+        self.open_bytes = self.open_bytes.saturating_sub(bytes.unwrap_or(0));
+        bytes.is_some() || self.streams.remove(id)
+    }
+}
+
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -263,10 +329,14 @@ impl Shared {
 
     fn pause(&self) -> Pause {
         let state = self.state();
-        match state.open.len() + state.queued {
-            _ if state.is_alone => Pause::ForEver,
-            ..MOST_WAITING => Pause::Over,
-            _ => Pause::Goes,
+        let is_full = state.open.len() + state.queued >= MOST_WAITING
+            || state.open_bytes.saturating_add(state.queued_bytes) >= MOST_BYTES;
+        if state.is_alone {
+            Pause::ForEver
+        } else if is_full {
+            Pause::Goes
+        } else {
+            Pause::Over
         }
     }
 
@@ -301,6 +371,7 @@ async fn write_all<W: AsyncWrite + Unpin>(
         };
         let mut state = shared.state();
         state.queued -= count;
+        state.queued_bytes -= bytes.len();
         state.is_alone = done.is_err();
         drop(state);
         shared.written.notify_one();
@@ -312,5 +383,76 @@ async fn write_all<W: AsyncWrite + Unpin>(
             }
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use rmcp::model::{ReadResourceResult, ResourceContents, ServerResult};
+    use serde_json::json;
+
+    use super::*;
+
+    const LIMITS: Limits = Limits { line: 4 * MOST_BYTES, answer: MOST_BYTES / 4 };
+
+    /// What is there already; `None`: it would have to be waited for.
+    fn now<T>(future: impl Future<Output = T>) -> Option<T> {
+        match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(done) => Some(done),
+            Poll::Pending => None,
+        }
+    }
+
+    fn line(id: usize, method: &str, params: &serde_json::Value) -> String {
+        format!("{}\n", json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+    }
+
+    /// Reads what is let in now: how many.
+    fn read(connection: &mut Stdio<&[u8]>) -> usize {
+        std::iter::from_fn(|| now(connection.receive())?).count()
+    }
+
+    fn answer(connection: &mut Stdio<&[u8]>, id: usize, bytes: usize) {
+        let contents = vec![ResourceContents::text("x".repeat(bytes), "memory:///memories/a")];
+        let result = ServerResult::ReadResourceResult(ReadResourceResult::new(contents));
+        let id = RequestId::Number(i64::try_from(id).unwrap());
+        now(connection.send(JsonRpcMessage::response(result, id))).unwrap().unwrap();
+    }
+
+    #[test]
+    fn nothing_is_read_while_many_bytes_wait_to_be_written() {
+        let params = json!({"uri": "memory:///memories/a"});
+        let input: String = (0..100).map(|id| line(id, "resources/read", &params)).collect();
+        let mut output = Vec::new();
+        let (mut connection, writer) =
+            Stdio::new(input.as_bytes(), &mut output, LIMITS, Arc::new(|_: &SubscriptionFilter| ()));
+        let mut writer = pin!(writer);
+        assert_eq!(read(&mut connection), 4);
+        answer(&mut connection, 0, 10);
+        assert_eq!(read(&mut connection), 1);
+        for id in 1..5 {
+            answer(&mut connection, id, MOST_BYTES / 2);
+        }
+        // All are answered, and nobody has read that.
+        assert_eq!(read(&mut connection), 0);
+        let _ = now(writer.as_mut());
+        assert_eq!(read(&mut connection), 4);
+    }
+
+    #[test]
+    fn nothing_is_read_while_long_requests_wait() {
+        let list = |id, bytes| line(id, "tools/list", &json!({"cursor": "x".repeat(bytes)}));
+        // What is longer than all that may wait is let in when nothing does.
+        let input = [list(0, 2 * MOST_BYTES), list(1, MOST_BYTES / 2), list(2, MOST_BYTES / 2), list(3, 1)];
+        let input = input.concat();
+        let (mut connection, _writer) =
+            Stdio::new(input.as_bytes(), tokio::io::sink(), LIMITS, Arc::new(|_: &SubscriptionFilter| ()));
+        assert_eq!(read(&mut connection), 1);
+        connection.shared.state().end(&RequestId::Number(0));
+        connection.shared.written.notify_one();
+        assert_eq!(read(&mut connection), 2);
     }
 }

@@ -2,11 +2,13 @@
 //!
 //! Calls that wait together are handed to the dispatcher together, so that they share a sync.
 
+use std::collections::VecDeque;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
-use std::{io, iter};
 
 use tokio::sync::oneshot;
 
@@ -65,7 +67,8 @@ impl Worker {
         Ok(Self { jobs: Some(jobs), thread: Some(thread), waiting: Arc::default(), views, desk })
     }
 
-    /// Runs a call after those that came before. `None`: it was cancelled; before its turn it is not run at all.
+    /// Runs a call after those that came before. `None`: it was cancelled, and before its turn it is not run at all; or it
+    /// could not be finished.
     pub(super) async fn call(
         &self,
         call: ToolUse,
@@ -73,9 +76,10 @@ impl Worker {
         cancelled: impl Future<Output = ()>,
     ) -> Option<ToolResult> {
         // A view takes less time than waking the thread and being woken by it, and may be made where it came in as long as
-        // nothing is before it.
-        if Pace::of(&call) == Pace::View && Arc::strong_count(&self.waiting) == 1 {
-            let result = self.views.run(&call);
+        // nothing is before it. What is to be mended may be waited for.
+        let is_first = Pace::of(&call) == Pace::View && Arc::strong_count(&self.waiting) == 1;
+        if is_first && !self.desk.store.is_to_be_mended() {
+            let result = attempt(|| self.views.run(&call))?;
             tracing::info!(tool = call.name, failed = result.is_error, "answered");
             self.desk.complain();
             return Some(result);
@@ -153,24 +157,38 @@ impl Dispatchers {
 
 fn run(mut dispatchers: Dispatchers, desk: &Desk, todo: &Receiver<Job>) {
     let mut can_sync = true;
-    while let Some(first) = next(desk, todo, &mut can_sync) {
-        let waiting = iter::once(first).chain(todo.try_iter()).take(MOST_TOGETHER);
-        let jobs: Vec<Job> = waiting.filter(|job| !job.answer.is_closed()).collect();
-        for together in groups(jobs) {
-            let dispatcher = dispatchers.of(together[0].client.as_ref());
-            let (calls, answers): (Vec<_>, Vec<_>) =
-                together.into_iter().map(|job| (job.call, (job.answer, job.waiting))).unzip();
-            let results = dispatcher.run_all(&calls);
-            for ((call, result), (answer, waiting)) in calls.iter().zip(results).zip(answers) {
-                tracing::info!(tool = call.name, failed = result.is_error, "answered");
-                drop(waiting);
-                // Who does not want it any more has gone.
-                let _ = answer.send(result);
-            }
-            desk.complain();
+    let mut waiting = VecDeque::new();
+    loop {
+        if waiting.is_empty() {
+            let Some(first) = next(desk, todo, &mut can_sync) else { break };
+            waiting.push_back(first);
         }
+        waiting.extend(todo.try_iter().take(MOST_TOGETHER - waiting.len()));
+        let together = next_group(&mut waiting);
+        let Some(first) = together.first() else { continue };
+        let dispatcher = dispatchers.of(first.client.as_ref());
+        let (calls, answers): (Vec<_>, Vec<_>) =
+            together.into_iter().map(|job| (job.call, (job.answer, job.waiting))).unzip();
+        // Without an answer they are told that they could not be finished.
+        let Some(results) = attempt(|| dispatcher.run_all(&calls)) else { continue };
+        for ((call, result), (answer, waiting)) in calls.iter().zip(results).zip(answers) {
+            tracing::info!(tool = call.name, failed = result.is_error, "answered");
+            drop(waiting);
+            // Who does not want it any more has gone.
+            let _ = answer.send(result);
+        }
+        desk.complain();
     }
     desk.settle();
+}
+
+/// What work comes to; `None` when it panics, which is one call's trouble and nobody else's. (The store outlives a panic.)
+fn attempt<T>(work: impl FnOnce() -> T) -> Option<T> {
+    let done = catch_unwind(AssertUnwindSafe(work));
+    if done.is_err() {
+        tracing::error!("a call has panicked");
+    }
+    done.ok()
 }
 
 /// The next job; while none comes, what was published is synced. `None`: the server has ended.
@@ -185,22 +203,89 @@ fn next(desk: &Desk, todo: &Receiver<Job>, can_sync: &mut bool) -> Option<Job> {
     todo.recv().ok()
 }
 
-/// Changes that follow one another and are of one client, together; everything else alone, so that no answer waits for one
+/// The next to be run: changes that follow one another and are of one client together, everything else alone, so that no answer waits for one
 /// that takes long.
-fn groups(jobs: Vec<Job>) -> Vec<Vec<Job>> {
-    let mut groups: Vec<Vec<Job>> = Vec::new();
-    for job in jobs {
-        match groups.last_mut() {
-            Some(group) if group[0].goes_with(&job) => group.push(job),
-            _ => groups.push(vec![job]),
-        }
-    }
-    groups
+///
+/// What nobody waits for any more is dropped; when that is all, the group is empty.
+fn next_group(waiting: &mut VecDeque<Job>) -> Vec<Job> {
+    waiting.retain(|job| !job.answer.is_closed());
+    let Some(first) = waiting.front() else { return Vec::new() };
+    let more = waiting.iter().skip(1).take_while(|next| first.goes_with(next)).count();
+    waiting.drain(..=more).collect()
 }
 
 impl Job {
     fn goes_with(&self, next: &Self) -> bool {
         let are_changes = [self, next].iter().all(|job| Pace::of(&job.call) == Pace::Change);
         are_changes && self.client == next.client
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::fail;
+    use crate::path::MemoryPath;
+
+    fn job(input: Value) -> (Job, oneshot::Receiver<ToolResult>) {
+        let (answer, answered) = oneshot::channel();
+        let call = ToolUse { id: String::new(), name: "memory".to_owned(), input };
+        (Job { call, client: None, answer, waiting: Arc::default() }, answered)
+    }
+
+    fn create(path: &str) -> (Job, oneshot::Receiver<ToolResult>) {
+        job(json!({"command": "create", "path": path, "file_text": "x\n"}))
+    }
+
+    #[test]
+    fn a_call_that_is_cancelled_before_its_turn_is_dropped_though_it_was_collected() {
+        let view = || job(json!({"command": "view", "path": "/memories"}));
+        let all = [view(), create("/memories/1"), create("/memories/2"), create("/memories/3"), view()];
+        let (mut jobs, mut answers): (VecDeque<_>, VecDeque<_>) = all.into_iter().unzip();
+        assert_eq!(next_group(&mut jobs).len(), 1);
+        drop(answers.remove(2));
+        assert_eq!(next_group(&mut jobs).len(), 2);
+        drop(answers.pop_back());
+        assert_eq!((next_group(&mut jobs).len(), jobs.len()), (0, 0));
+    }
+
+    #[test]
+    fn what_is_to_be_mended_is_told_without_waiting() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path()).unwrap();
+        assert!(!store.is_to_be_mended());
+        let (job, _) = create("/memories/1");
+        assert!(!Dispatcher::new(store.clone()).run(&job.call).is_error);
+        assert!(!store.is_to_be_mended());
+        let lock = dir.path().join(".memdir/lock");
+        std::fs::write(&lock, vec![b'?'; std::fs::read(&lock).unwrap().len()]).unwrap();
+        assert!(store.is_to_be_mended());
+        // A read mends it.
+        store.look(&MemoryPath::ROOT).unwrap();
+        assert!(!store.is_to_be_mended());
+    }
+
+    #[test]
+    fn a_call_that_panics_is_the_only_one_that_fails() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path()).unwrap();
+        let desk = Desk { store: store.clone(), complaints: Arc::new(|_| ()) };
+        let (jobs, todo) = mpsc::channel();
+        let (first, mut panicked) = create("/memories/1");
+        let (second, mut view) = job(json!({"command": "view", "path": "/memories"}));
+        let (third, mut made) = create("/memories/2");
+        for job in [first, second, third] {
+            jobs.send(job).unwrap();
+        }
+        drop(jobs);
+        fail::interfere_after(0, || std::panic::resume_unwind(Box::new("a bug")));
+        run(Dispatchers::new(Dispatcher::new(store), None), &desk, &todo);
+        assert!(!fail::was_left_alone());
+        panicked.try_recv().unwrap_err();
+        assert!(!view.try_recv().unwrap().is_error);
+        assert!(!made.try_recv().unwrap().is_error);
+        assert!(dir.path().join("memories/2").exists());
     }
 }

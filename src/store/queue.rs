@@ -195,7 +195,7 @@ impl Drop for Lead<'_> {
 }
 
 /// A lock that a panic elsewhere does not close: what it guards is whole at every moment.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

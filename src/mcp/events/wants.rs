@@ -63,6 +63,14 @@ impl Due {
         !self.list && self.resources.is_empty()
     }
 
+    /// Keeps what is wanted still.
+    pub(super) fn keep(&mut self, wants: &Wants) {
+        let is_below_one = |path: &MemoryPath| wants.resources.values().any(|wanted| path.is_below(wanted));
+        self.resources.retain(|uri| {
+            wants.resources.contains_key(uri) || uri::parse(uri).is_ok_and(|path| is_below_one(&path))
+        });
+    }
+
     /// Adds what was changed of what somebody wants.
     pub(super) fn add(&mut self, wants: &Wants, names: Names, changed: &[Changed]) {
         self.list |= wants.list && is_list_changed(changed);
