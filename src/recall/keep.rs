@@ -183,7 +183,7 @@ impl Recall {
         }
         let is_settled = store.settings().entries.on_similar == OnSimilar::Report;
         // The model that is in the program knows every word that is not long: those of ASCII are.
-        let by_words = !new.content.is_ascii() || new.content.len() > SHORT;
+        let by_words = !new.content.is_ascii() || new.content.len() > SHORT || !catalog.has_meaning();
         let (candidates, most) =
             if is_settled && !by_words { (NEAREST, NEAREST) } else { (CANDIDATES, LOOKED_AT) };
         let mut query = Query {
