@@ -536,7 +536,7 @@ pub fn main() -> ExitCode {
     #[allow(clippy::disallowed_methods, reason = "the arguments are read here and nowhere else")]
     let arguments: Vec<_> = env::args_os().collect();
     #[cfg(feature = "mcp")]
-    let is_hook = arguments.get(1).is_some_and(|name| name == hook::NAME);
+    let is_hook = is_for_a_hook(&arguments);
     let done = match traces::asked(&arguments) {
         Some(base) => speak(|out| traces::run(base, out)),
         None => match Cli::try_parse_from(arguments) {
@@ -548,6 +548,14 @@ pub fn main() -> ExitCode {
     #[cfg(feature = "mcp")]
     let code = if is_hook { hook::never_block(code) } else { code };
     code
+}
+
+/// Whether `hook` is the command, though options stand before it that are none there.
+#[cfg(feature = "mcp")]
+fn is_for_a_hook(arguments: &[OsString]) -> bool {
+    let commands = Cli::command();
+    let is_command = |argument: &&OsString| commands.find_subcommand(argument).is_some();
+    arguments.iter().skip(1).find(is_command).is_some_and(|name| name == hook::NAME)
 }
 
 fn run(command: Command) -> Result<ExitCode, Fault> {

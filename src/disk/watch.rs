@@ -257,6 +257,13 @@ impl Heard {
         if event.paths.is_empty() {
             state.everywhere();
         }
+        // What comes in its place may have its inode, and is watched by nobody.
+        if matches!(event.kind, EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)))
+            && event.paths.contains(&self.memories)
+        {
+            state.is_broken = true;
+            self.changed.notify_all();
+        }
         for path in &event.paths {
             state.at(self.path_of(path));
         }
