@@ -23,7 +23,7 @@ const BUDGETS: std::ops::RangeInclusive<usize> = 100..=100_000;
 /// The line of a memory has hardly fewer tokens: more memories than that leaves room for are not looked for.
 const LEAST_TOKENS: usize = 8;
 /// How what is told ends where it is not all.
-const MORE: &str = "memory_retrieve finds the others by a question; a view of /memories lists all files.\n";
+const MORE: &str = "There may be even more: memory_retrieve finds it by a question, and a view of /memories lists all files.\n";
 /// Bytes of an argument.
 const LONGEST: usize = 2000;
 
