@@ -221,6 +221,7 @@ const AFTER_HELP: &str = "\
 Which store:
   --dir BASE, or --home HOME --store NAME (that is HOME/stores/NAME), else $MEMDIR_DIR, else (but for `call` and \
 `init`) the nearest directory above that holds `.memdir`, else ./memory
+  `mcp` and `hook`: these options, else $MEMDIR_DIR, else ~/.local/share/memdir (in $XDG_DATA_HOME, if that is set)
 
 Examples:
   memdir init
@@ -235,8 +236,8 @@ Paths: /memories/todo.md, or todo.md, or where the file is on disk.
 Times: 2026-11-30, '2026-11-30 10:00' (local time), 2026-11-30T10:00:00Z, today, 'yesterday 14:30', 30m, 2h, 3d, 1w.
 
 Environment:
-  MEMDIR_DIR      the store, where no option names one
-  MEMDIR_ACTOR    who makes the changes of `call` and `mcp`, where --actor does not say so
+  MEMDIR_DIR      the store, where no option names one, of `mcp` and `hook`, too
+  MEMDIR_ACTOR    who makes the changes of `call`, `mcp` and `hook`, where --actor does not say so
   MEMDIR_LOG      what `mcp` tells on standard error: a level (error, warn, info, debug, trace; trace tells what memories \
 hold) or filters, as memdir=debug,rmcp=warn [default: error]
   VISUAL, EDITOR  the editor of `edit`

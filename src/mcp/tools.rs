@@ -9,7 +9,7 @@ use crate::tool::{Block, Content, Definitions, Dialect, ImageSource, ToolResult,
 
 /// Clients that show their model nothing but the structured content where a result has some: as JSON, in which the exact
 /// words of the memory tool would be lost. They get that tool without. (The text of the others is that JSON already.)
-const STRUCTURE_ALONE: &[&str] = &["claude-code"];
+const STRUCTURE_ALONE: &[&str] = &["claude-code", "codex-mcp-client"];
 /// The tool whose answers are plain text.
 const MEMORY: &str = "memory";
 
@@ -161,9 +161,12 @@ mod tests {
         };
         assert_eq!(with_schema(None), [true; 4]);
         assert_eq!(with_schema(Some(&client("claude-ai"))), [true; 4]);
-        assert_eq!(with_schema(Some(&client("claude-code"))), [false, true, true, true]);
+        for name in ["claude-code", "codex-mcp-client"] {
+            assert_eq!(with_schema(Some(&client(name))), [false, true, true, true], "{name}");
+        }
         for (tool, name, told) in [
             ("memory", "claude-code", Structure::None),
+            ("memory", "codex-mcp-client", Structure::None),
             ("memory", "claude-ai", Structure::Words),
             ("memory_retrieve", "claude-code", Structure::Answer),
         ] {

@@ -164,9 +164,11 @@ impl Recall {
     /// Entries that may be the same as a new one, or alike.
     fn candidates(&self, new: &NewEntry) -> Result<Candidates> {
         let (mut catalog, history) = self.known()?;
-        let base = Filter::entries(self.store.now().timestamp());
-        let category = vec![new.category.clone()];
         let store = &self.store;
+        let category = vec![new.category.clone()];
+        // What has no category, as the note of a session, must not keep out what has one.
+        let base =
+            Filter { categories: categories(store.settings()), ..Filter::entries(store.now().timestamp()) };
         let mut rows: HashMap<i64, Likeness> = HashMap::new();
         let gist = Filter { fold: Some(fold(&new.content)), categories: category.clone(), ..base.clone() };
         rows.extend(

@@ -102,6 +102,24 @@ fn a_session_begins_with_what_is_known() {
 }
 
 #[test]
+fn as_much_is_told_as_the_budget_holds() {
+    let home = Home::new();
+    let dir = home.path().join("store/memories/facts");
+    fs::create_dir_all(&dir).unwrap();
+    for n in 0..20 {
+        fs::write(dir.join(format!("{n}.md")), format!("---\nimportance: 3\n---\nPort {n} is open.\n"))
+            .unwrap();
+    }
+    let told = context(&home.session_start("{}"));
+    assert_eq!(told.matches("is open.").count(), 20, "{told}");
+    let mut tight = home.command(["hook", "session-start", "--dir", "store", "--budget", "100"]);
+    let told = context(&feed(&mut tight, "{}"));
+    let (told, end) = told.split_once("\n… and ").expect("not all is told");
+    assert!((1..20).contains(&told.matches("is open.").count()), "{told}");
+    assert!(end.contains(" more\n") && end.contains("memory_retrieve"), "{end}");
+}
+
+#[test]
 fn a_broken_input_does_not_keep_a_session_from_its_memory() {
     let home = Home::new();
     home.know("The user prefers dark mode.");
@@ -180,6 +198,30 @@ fn notes_of_sessions_do_not_crowd_out_what_is_known() {
     assert!(context.contains("dark mode") && !context.contains("tide"), "{context}");
     let found = feed(&mut home.command(["search", "how is the tide?", "--dir", "store"]), "");
     assert!(found.out.contains("The tide is high."), "{found:?}");
+}
+
+#[test]
+fn a_note_holds_nothing_of_the_memory_and_is_not_alike_to_what_is_stored() {
+    let home = Home::new();
+    let call = json!({
+        "type": "tool_use", "id": "t1", "name": "mcp__memdir__memory_store",
+        "input": {"content": "The user likes juniper tea."},
+    });
+    let answer = json!({"type": "tool_result", "tool_use_id": "t1", "content": "juniper"});
+    home.say(&[
+        user("u1", "The tide is high at the western pier in the morning."),
+        json!({"type": "assistant", "uuid": "u2", "message": {"content": [call]}}),
+        json!({"type": "user", "uuid": "u3", "message": {"content": [answer]}}),
+        user("u4", "<system-reminder>juniper</system-reminder>"),
+    ]);
+    assert_eq!(home.pre_compact("t.jsonl").code, Some(0));
+    let (_, note) = home.note();
+    assert!(note.contains("The tide is high") && !note.contains("juniper"), "{note}");
+    let fact = "The tide is high at the western pier in the morning.";
+    let args = ["store", fact, "--category", "factual_knowledge", "--dir", "store", "--json"];
+    let done = feed(&mut home.command(args), "");
+    let stored: Value = serde_json::from_str(&done.out).unwrap();
+    assert_eq!((&stored["success"], stored.get("similar")), (&json!(true), None), "{done:?}");
 }
 
 #[test]
