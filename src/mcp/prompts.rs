@@ -9,9 +9,10 @@ use rmcp::model::{
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::path::{MemoryPath, escape};
+use crate::path::MemoryPath;
 use crate::recall::{Prefetch, Recall};
 use crate::store::Look;
+use crate::text::echo;
 
 const BOOTSTRAP: &str = include_str!("prompts/bootstrap.txt");
 const EMPTY: &str = include_str!("prompts/empty.txt");
@@ -82,7 +83,11 @@ pub(super) fn all() -> Vec<Prompt> {
 pub(super) fn get(recall: &Recall, request: &GetPromptRequestParams) -> Result<GetPromptResult, ErrorData> {
     let Some(known) = ALL.iter().find(|known| known.name == request.name) else {
         let names: Vec<_> = ALL.iter().map(|known| known.name).collect();
-        return Err(wrong(format!("Unknown prompt: {}. The prompts are {}", request.name, names.join(", "))));
+        return Err(wrong(format!(
+            "Unknown prompt: {}. The prompts are {}",
+            echo(&request.name),
+            names.join(", ")
+        )));
     };
     let arguments = Arguments::read(known, request.arguments.as_ref())?;
     let text = (known.fill)(recall, &arguments)?;
@@ -124,7 +129,7 @@ fn tokens(text: &str) -> Result<usize, ErrorData> {
         let (least, most) = (BUDGETS.start(), BUDGETS.end());
         wrong(format!(
             "budget must be a whole number of tokens from {least} to {most}; it is \"{}\"",
-            escape(text)
+            echo(text)
         ))
     })
 }
@@ -137,7 +142,7 @@ fn consolidate(recall: &Recall, arguments: &Arguments) -> Result<String, ErrorDa
                 if text.starts_with('/') { Cow::from(text) } else { format!("/memories/{text}").into() };
             let path = MemoryPath::parse(&whole);
             path.map_err(|why| {
-                wrong(format!("path must be one below /memories; of \"{}\": {why}", escape(text)))
+                wrong(format!("path must be one below /memories; of \"{}\": {why}", echo(text)))
             })?
         }
     };
@@ -164,7 +169,7 @@ impl Arguments {
             let Some((name, _)) = known.arguments.iter().find(|(known, _)| known == name) else {
                 let names: Vec<_> = known.arguments.iter().map(|(name, _)| *name).collect();
                 let words =
-                    format!("{} takes {}, and no \"{}\"", known.name, names.join(" and "), escape(name));
+                    format!("{} takes {}, and no \"{}\"", known.name, names.join(" and "), echo(name));
                 return Err(wrong(words));
             };
             let text = match value {

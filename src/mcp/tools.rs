@@ -5,6 +5,7 @@ use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock, Implement
 use serde_json::{Value, json};
 
 use crate::store::Settings;
+use crate::text::echo;
 use crate::tool::{Block, Content, Definitions, Dialect, ImageSource, ToolResult, ToolUse};
 
 /// Clients that show their model nothing but the structured content where a result has some: as JSON, in which the exact
@@ -54,7 +55,7 @@ impl Tools {
     ) -> Result<(ToolUse, Structure), ErrorData> {
         if self.all.iter().all(|tool| tool.name != request.name) {
             let names: Vec<&str> = self.all.iter().map(|tool| tool.name.as_ref()).collect();
-            let words = format!("Unknown tool: {}. The tools are {}", request.name, names.join(", "));
+            let words = format!("Unknown tool: {}. The tools are {}", echo(&request.name), names.join(", "));
             return Err(ErrorData::invalid_params(words, None));
         }
         let structure = structure(&request.name, client);

@@ -243,6 +243,21 @@ fn no_secret_comes_into_a_note_and_none_keeps_it_from_being_written() {
 }
 
 #[test]
+fn what_was_said_before_an_image_is_noted() {
+    let home = Home::new();
+    let image = json!({"type": "image", "source": {"data": "A".repeat(3 << 19)}});
+    let result = json!([{"type": "tool_result", "tool_use_id": "x", "content": [image]}]);
+    home.say(&[
+        user("u1", "The office is in Kupferberg."),
+        json!({"type": "user", "uuid": "u2", "message": {"content": result}}),
+        user("u3", "What do you see?"),
+    ]);
+    assert_eq!(home.pre_compact("t.jsonl").code, Some(0));
+    let (_, note) = home.note();
+    assert!(note.contains("Kupferberg") && note.contains("What do you see?"), "{note}");
+}
+
+#[test]
 fn the_beginning_of_a_huge_transcript_is_not_read() {
     let home = Home::new();
     let mut file = fs::File::create(home.path().join("t.jsonl")).unwrap();

@@ -1,6 +1,7 @@
 //! The end of a conversation, from the transcript that Claude Code keeps of it: a JSON object a line.
 
 use std::collections::HashSet;
+use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
@@ -8,8 +9,11 @@ use serde_json::Value;
 
 use crate::home::open_outside;
 
-/// Bytes that are read from the end of a transcript.
+/// Bytes that are read from the end of a transcript; more, up to [`MOST`], where an image or the like leaves little told in them.
 const TAIL: u64 = 1 << 20;
+const MOST: u64 = 16 << 20;
+/// Fewer messages are little.
+const FEW: usize = 20;
 /// Fields of a tool's input that say in a line what a call is about, the most telling first.
 const TELLING: [&str; 9] =
     ["command", "file_path", "path", "notebook_path", "pattern", "query", "url", "description", "prompt"];
@@ -45,11 +49,23 @@ impl Said {
 /// What was said last, in its order. Lines that are no messages, or broken, are passed over.
 pub(super) fn read(file: &Path) -> io::Result<Vec<Said>> {
     let mut file = open_outside(file)?;
-    let begin = file.metadata()?.len().saturating_sub(TAIL);
-    file.seek(SeekFrom::Start(begin))?;
+    let length = file.metadata()?.len();
+    let mut tail = TAIL;
+    loop {
+        let said = read_tail(&mut file, length, tail)?;
+        let told = said.iter().filter(|said| said.is_told()).count();
+        if told >= FEW || tail >= length.min(MOST) {
+            return Ok(said);
+        }
+        tail *= 4;
+    }
+}
+
+fn read_tail(file: &mut File, length: u64, tail: u64) -> io::Result<Vec<Said>> {
+    file.seek(SeekFrom::Start(length.saturating_sub(tail)))?;
     let mut bytes = Vec::new();
     // It may grow while it is read.
-    file.take(TAIL).read_to_end(&mut bytes)?;
+    file.take(tail).read_to_end(&mut bytes)?;
     let mut own = HashSet::new();
     // The first line may have lost its beginning; then it does not parse.
     Ok(bytes.split(|&byte| byte == b'\n').filter_map(|line| said(line, &mut own)).collect())
