@@ -114,15 +114,18 @@ Give the whole conversation each time, as it was before any edit. What was cut o
 is reached again, so that the prompt cache stays warm.
 
 A line may be {\"request\": REQUEST} or {\"messages\": LIST} with, beside it:
-  \"policy\"  as --policy, but no file; it comes before --policy
-  \"notes\"   what was learned on the way, each {\"after\": N, …}: after the first N messages (without it: after all of them)
-    \"usage\": USAGE, \"edits\": N       what the API reported; how many `edits` the plan of that request had
-    \"wanted\": WANTED, \"answer\": TEXT  the summary that a plan wanted, and what the model said (`messages` may be left out of WANTED)
-    \"note\": {\"summary_failed\": {\"why\": TEXT}}, or \"flushed\"
+  \"policy\": as --policy, but no file; it comes before --policy
+  \"notes\": a list of what was learned on the way
+
+A note has \"after\": N, the number of messages that were there (without it: all of the line), and one of:
+  \"usage\": what the API reported, and \"edits\": how many the plan of that request had
+  \"wanted\": what a plan wanted, and \"answer\": the summary that the model wrote
+  \"note\": {\"summary_failed\": {\"why\": TEXT}}, or \"flushed\"
 
 The answer is the plan: `atoms` (which messages are sent, as what: pinned, state, newest, kept, compacted; or left_out or summarised by \
 the edit of that number), `edits`, `inserts`, `changes`, `spills`, `needs`, `warnings`. `wanted`, if it is there, is a request for a \
-summary: send its `messages` with its `max_tokens` to a model of your choice, add the answer to the notes, for good, and ask again. \
+summary: send its `messages` with its `max_tokens` to a model of your choice, add the answer to the notes, for good (of `wanted`, only \
+`upto`, `facts` and `room` are needed there), and ask again. \
 What cannot fit, whatever is left out, gets {\"error\": {\"type\": \"cannot_fit\", \"min\": TOKENS, \"limit\": TOKENS, …}}.
 
 A policy in JSON: {\"strategies\": [{\"type\": \"sliding_window\"}], \"budget\": {\"unit\": \"tokens\", \"high\": 150000, \"low\": 30000}} and, \

@@ -130,7 +130,8 @@ fn request(json: &str) -> Result<Request, Refusal> {
 
 fn malformed(place: &str, why: &Malformed) -> Refusal {
     let path = [place, &why.at].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(".");
-    Refusal::NoRequest { message: why.hint.to_owned(), path }
+    let message = if path.is_empty() { why.hint.to_owned() } else { format!("{path}: {}", why.hint) };
+    Refusal::NoRequest { message, path }
 }
 
 fn no_request(message: String) -> Refusal {
