@@ -54,7 +54,7 @@ struct Asked {
 
 #[derive(Debug, clap::Args)]
 struct Planned {
-    /// What is done when a conversation grows: sliding_window, compact_with_summary or selective_retention, =NUMBER if not
+    /// What is done when a conversation grows: `sliding_window`, `compact_with_summary` or `selective_retention`, =NUMBER if not
     /// the usual one; or a policy as JSON, or a file with it [default: results of tools are cleared at 100,000 tokens, and at
     /// 150,000 the oldest messages go]
     #[arg(long, value_name = "PRESET|JSON|FILE")]

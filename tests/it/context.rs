@@ -42,7 +42,7 @@ fn fixtures(directory: &str) -> Vec<(String, Value)> {
 /// The lines that a command answers to lines.
 fn ask(args: &[&str], lines: &[String]) -> Vec<String> {
     let mut command = memdir(Path::new("."), ["context"]);
-    let done = feed(command.args(args), lines.iter().map(|line| format!("{line}\n")).collect::<String>());
+    let done = feed(command.args(args), lines.join("\n"));
     assert_eq!((done.code, done.err.as_str()), (Some(0), ""), "{args:?}");
     let answers: Vec<String> = done.out.lines().map(str::to_owned).collect();
     assert_eq!(answers.len(), lines.len(), "{args:?}");
@@ -257,8 +257,7 @@ fn what_is_no_conversation_is_an_error_and_the_next_goes_on() {
     let usage = format!(r#"{{"input_tokens":{most},"output_tokens":{most}}}"#);
     let lines = cases.iter().flat_map(|(line, _)| [line.clone(), String::new(), good.clone()]);
     let lines: Vec<String> = lines.chain([wrapped(&format!(r#""notes":[{{"usage":{usage}}}]"#))]).collect();
-    let input = lines.iter().map(|line| format!("{line}\n")).collect::<String>();
-    let done = feed(&mut memdir(Path::new("."), ["context", "render"]), input);
+    let done = feed(&mut memdir(Path::new("."), ["context", "render"]), lines.join("\n"));
     assert_eq!((done.code, done.err.as_str()), (Some(0), ""));
     let answers: Vec<Value> = done.out.lines().map(value).collect();
     assert_eq!(answers.len(), 2 * cases.len() + 1, "{}", done.out);

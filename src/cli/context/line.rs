@@ -91,15 +91,15 @@ impl<'a> Line<'a> {
         if let Err(error) = serde_json::from_str::<&RawValue>(line) {
             return Err(Refusal::NoJson { message: format!("the line is no JSON: {error}") });
         }
-        let names: HashMap<Cow<'_, str>, IgnoredAny> = serde_json::from_str(line).unwrap_or_default();
+        let names: HashMap<Cow<'_, str>, &RawValue> = serde_json::from_str(line).unwrap_or_default();
         if !BESIDE.iter().any(|name| names.contains_key(*name)) {
             return Ok(Self { request: request(line)?, policy: None, plan: None, notes: Vec::new() });
         }
         let wrapped: Wrapped<'a> = serde_json::from_str(line)
             .map_err(|error| no_request(format!("beside `request` or `messages`: {error}")))?;
-        let conversation = match (wrapped.request, wrapped.messages) {
-            (Some(one), None) | (None, Some(one)) => one,
-            _ => return Err(no_request("either `request` or `messages` is needed".to_owned())),
+        let ((Some(conversation), None) | (None, Some(conversation))) = (wrapped.request, wrapped.messages)
+        else {
+            return Err(no_request("either `request` or `messages` is needed".to_owned()));
         };
         let request = request(conversation.get())?;
         let notes = wrapped.notes.map_or(Ok(Vec::new()), |notes| read_notes(notes, request.messages().len()));
