@@ -112,7 +112,7 @@ fn every_failure_is_found_and_mended() {
 fn a_plan_that_was_kept_renders_what_one_step_renders() {
     let (mut names, mut conversations): (Vec<_>, Vec<_>) = fixtures("blocks").into_iter().unzip();
     names.push("a chat".to_owned());
-    conversations.push(json!(chat(60)));
+    conversations.push(json!(chat(61)));
     let requests: Vec<String> = conversations.iter().map(Value::to_string).collect();
     let mut edited = 0;
     for policy in POLICIES {
