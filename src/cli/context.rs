@@ -192,7 +192,7 @@ fn each(input: Option<String>, answer: impl Fn(&str) -> Answer) -> Result<ExitCo
     let text = if is_given { given } else { text_of(&given)? };
     // What is one JSON, on however many lines, is one conversation.
     if is_given || serde_json::from_str::<&RawValue>(&text).is_ok() {
-        return all([&*text.replace(['\n', '\r'], " ")], &answer);
+        return all([&*text], &answer);
     }
     all(text.lines(), &answer)
 }
@@ -266,5 +266,11 @@ fn stream(answer: &impl Fn(&str) -> Answer) -> Result<ExitCode, Fault> {
 }
 
 fn say(answer: Answer) -> Result<Reader, Fault> {
-    pipe::say((answer.json + "\n").as_bytes())
+    let mut bytes = answer.json.into_bytes();
+    // Strings in JSON hold no line ends: these stand between other parts of what is kept.
+    for byte in bytes.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')) {
+        *byte = b' ';
+    }
+    bytes.push(b'\n');
+    pipe::say(&bytes)
 }

@@ -147,6 +147,14 @@ fn what_is_kept_is_kept_to_the_byte() {
 }
 
 #[test]
+fn an_answer_is_one_line_however_many_the_conversation_has() {
+    let many = "[{\"role\":\"user\",\r\n\"content\":\"a\\n\"}\n]";
+    let answer = one(&["repair", many]).out;
+    assert_eq!(answer, "{\"messages\":[{\"role\":\"user\",  \"content\":\"a\\n\"}],\"repairs\":[]}\n");
+    assert_eq!(ask(&["repair"], &[many.replace('\n', "")])[0].matches('\r').count(), 0);
+}
+
+#[test]
 fn a_summary_is_wanted_answered_and_stands() {
     let messages = chat(40);
     let line = json!({"messages": messages, "policy": "compact_with_summary=100"});
