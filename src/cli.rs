@@ -16,6 +16,7 @@ mod busy;
 mod call;
 mod cat;
 mod check;
+mod context;
 mod diff;
 mod edit;
 #[cfg(feature = "search")]
@@ -153,6 +154,9 @@ enum Command {
         #[arg(value_name = "JSON", value_parser = clap::builder::NonEmptyStringValueParser::new())]
         json: Option<String>,
     },
+    /// Keep long conversations with the Messages API valid, and within their window
+    #[command(long_about = context::ABOUT, after_help = context::EXAMPLES)]
+    Context(context::Args),
     /// Serve the memory to a host of the Model Context Protocol, over standard input and output
     #[cfg(feature = "mcp")]
     #[command(long_about = MCP_ABOUT, after_help = MCP_EXAMPLES)]
@@ -602,6 +606,7 @@ fn run(command: Command) -> Result<ExitCode, Fault> {
             let base = place.base(variable("MEMDIR_DIR")?)?;
             call::run(&base, agent_named(actor)?, agent.as_deref(), json.as_deref())
         }
+        Command::Context(args) => context::run(args),
         #[cfg(feature = "mcp")]
         Command::Mcp(args) => mcp::run(args),
         #[cfg(feature = "mcp")]
