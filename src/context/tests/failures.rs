@@ -3,14 +3,13 @@
 use serde_json::{Value, json};
 
 use super::super::*;
-use super::judge::judge;
 use super::{assistant, profile, prose, rendered, round, text_of, transcript, user};
 
 /// What a policy sends of a conversation, judged.
 fn sent(messages: &[Value], policy: &Policy) -> Vec<Value> {
     let transcript = transcript(messages);
     let sent = rendered(&transcript, &plan(&transcript, policy).unwrap());
-    assert_eq!(judge(&sent, false), Ok(()), "{sent:?}");
+    assert_eq!(validate(&Value::from(sent.clone())), [], "{sent:?}");
     sent
 }
 
@@ -192,7 +191,7 @@ fn a_search_that_waits_is_no_part_of_what_is_summarised() {
     let wanted = plan(&transcript(&messages), &policy).unwrap().wanted.unwrap();
     assert!(!wanted.messages.contains("server_tool_use") && wanted.upto <= 9);
     let request: Vec<Value> = serde_json::from_str(&wanted.messages).unwrap();
-    assert_eq!(judge(&request, true), Ok(()));
+    assert_eq!(validate(&Value::from(request)), []);
 }
 
 #[test]
@@ -310,7 +309,7 @@ fn what_is_cleared_is_spilled() {
     let sent = rendered(&log, &planned);
     assert!(sent[2]["content"][0]["content"].as_str().unwrap().contains("/memories/context/toolu_1.txt"));
     assert_eq!(sent[6], messages[6]);
-    assert_eq!(judge(&sent, true), Ok(()));
+    assert_eq!(validate(&Value::from(sent)), []);
     let log = transcript(&memory);
     let planned = plan(&log, &policy).unwrap();
     assert!(planned.spills.iter().all(|spill| spill.message != 2), "what the memory tool said stays");
