@@ -22,14 +22,13 @@ use super::message::{Message, Role};
 use super::plan::{By, Edit, Fate, Spill, To, Warning};
 use super::policy::{Policy, Strategy, Unit};
 use super::profile::Binding;
+use super::rules::MOST_MESSAGES;
 use super::speech::{self, text_of};
 use super::strategy::Summary;
 use super::tokens::{Mix, TokenCounter};
 use super::transcript::{Note, Transcript, Usage};
 use live::Live;
 
-/// A request has at most so many messages.
-const MOST_MESSAGES: usize = 100_000;
 /// Without `clear_at_least`, this part of the trigger is to be cleared, or the cache is worth more.
 const WORTH_CLEARING: f64 = 0.2;
 /// So many summaries may fail in a row before none is asked for any more.

@@ -60,6 +60,22 @@ fn an_odd_window_does_not_start_with_the_assistant() {
 }
 
 #[test]
+fn what_the_operator_says_stays_before_the_answer() {
+    let operator = |text: &str| json!({"role": "system", "content": text});
+    let messages: Vec<Value> = (0..8)
+        .flat_map(|n| [user("question"), operator(&format!("rule {n}")), assistant("answer")])
+        .chain([user("question")])
+        .collect();
+    for low in 1..24 {
+        let transcript = transcript(&messages);
+        let policy = window(24, low).for_model("claude-opus-5");
+        let sent = rendered(&transcript, &plan(&transcript, &policy).unwrap());
+        let found = validate(&json!({"model": "claude-opus-5", "messages": sent}));
+        assert_eq!(found, [], "{sent:?}");
+    }
+}
+
+#[test]
 fn a_history_of_tools_alone_can_be_trimmed() {
     let ids: Vec<String> = (0..40).map(|n| format!("toolu_{n}")).collect();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
