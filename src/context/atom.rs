@@ -1,9 +1,11 @@
 //! Atoms: the smallest runs of messages that can go or stay as one.
 //!
 //! A run goes on while a call in it has no result: a round of parallel calls with its results is one atom, and so is a tool
-//! of the API's whose result comes in a later message. What the operator says in between stands before the assistant's words
-//! and is one with them: what is put in the place of what went before is the user's, so that it stands where it may. What only needs another message to be there (a citation its
+//! of the API's whose result comes in a later message. What only needs another message to be there (a citation its
 //! documents, a call the code that made it) says so and is not bound to it in the other direction.
+//!
+//! What the operator says in between must stand behind the user's words and before the assistant's. So it is one with what
+//! the assistant says next; before that, a text of the user's stands for whatever is left out.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;

@@ -6,6 +6,7 @@
 //! On models that bind thinking to what stands before it, an edit takes all thinking after it along; but the thinking of a
 //! turn with an open call must stay. The two cannot both hold in the middle of such a turn. So an edit waits for its end;
 //! and if the window is full before that, the API is told to drop what is no longer valid (`drop_block`), from then on.
+//! [`repair`](super::repair()) cannot wait: of a history that has changed already, the thinking of an open turn goes as well.
 
 mod choose;
 mod clear;

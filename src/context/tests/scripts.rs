@@ -300,18 +300,13 @@ impl<'a> Talk<'a> {
         let is_result =
             |message: &Message| message.blocks().iter().any(|block| block.kind == Kind::ToolResult);
         let is_task = |message: &Message| message.role() == Role::User && !is_result(message);
-        let mut pins: Vec<usize> = self
-            .policy
-            .pins
-            .iter()
-            .filter_map(|pin| match pin {
-                Pin::Message(number) => Some(*number),
-                Pin::FirstTask => self.transcript.messages().position(is_task),
-                Pin::LatestTask => None,
-            })
-            .collect();
-        pins.sort_unstable();
-        pins
+        let pinned = |pin: &Pin| match pin {
+            Pin::Message(number) => Some(*number),
+            Pin::FirstTask => self.transcript.messages().position(is_task),
+            // Words behind results belong to the task before them.
+            Pin::LatestTask => None,
+        };
+        self.policy.pins.iter().filter_map(pinned).collect()
     }
 }
 
