@@ -173,26 +173,30 @@ fn cited(old: &[Piece<'_>], kept: &BTreeSet<usize>, found: &mut Vec<Violation>) 
     }
 }
 
-/// A message in which another model took over stays whole, but for its thinking, or goes.
+/// A message in which another model took over stays whole, but for its thinking, or goes. What is there more than once
+/// does not tell which of them was kept.
 fn fallbacks(
     old: &[Piece<'_>],
     same: &HashSet<(Role, &str)>,
     kept: &BTreeSet<usize>,
     found: &mut Vec<Violation>,
 ) {
+    let mut often: HashMap<(Role, &str), usize> = HashMap::new();
+    for piece in old {
+        *often.entry((piece.role, &piece.json)).or_default() += 1;
+    }
     let numbered: Vec<(usize, &Piece<'_>)> = old.iter().enumerate().collect();
     for whole in numbered.chunk_by(|(_, a), (_, b)| a.spot.message == b.spot.message) {
         let Some((_, fallback)) = whole.iter().find(|(_, piece)| piece.block.kind == Kind::Fallback) else {
             continue;
         };
-        let others: Vec<bool> = whole
-            .iter()
-            .filter(|(_, piece)| !matches!(piece.block.kind, Kind::Thinking | Kind::Fallback))
-            .map(|(number, _)| kept.contains(number))
-            .collect();
-        let is_whole =
-            others.iter().all(|kept| *kept) && same.contains(&(fallback.role, fallback.json.as_str()));
-        if others.contains(&true) && !is_whole {
+        let is_in_part = whole.iter().any(|(number, piece)| {
+            let is_other = !matches!(piece.block.kind, Kind::Thinking | Kind::Fallback);
+            is_other && often[&(piece.role, piece.json.as_str())] == 1 && kept.contains(number)
+        });
+        let mut rest = whole.iter().filter(|(_, piece)| piece.block.kind != Kind::Thinking);
+        let is_whole = rest.all(|(_, piece)| same.contains(&(piece.role, piece.json.as_str())));
+        if is_in_part && !is_whole {
             found.push(Violation::new(Fault::SplitFallback, fallback.spot.place()));
         }
     }
