@@ -20,8 +20,8 @@ const POLICIES: [&str; 5] = [
 ];
 
 /// What a plan cannot keep valid yet: a cut in a turn that must begin with its thinking, since a plan does not see the
-/// request's `thinking`; and a system message that the words after it are taken from.
-const NOT_YET: [&str; 2] = ["thinking_with_a_budget.json", "tool_changes.json"];
+/// request's `thinking`.
+const NOT_YET: [&str; 1] = ["thinking_with_a_budget.json"];
 
 /// Files of a directory of `fixtures/context`, with their names, as values.
 fn fixtures(directory: &str) -> Vec<(String, Value)> {
