@@ -16,6 +16,7 @@ mod busy;
 mod call;
 mod cat;
 mod check;
+mod context;
 mod diff;
 mod edit;
 #[cfg(feature = "search")]
@@ -153,6 +154,9 @@ enum Command {
         #[arg(value_name = "JSON", value_parser = clap::builder::NonEmptyStringValueParser::new())]
         json: Option<String>,
     },
+    /// Keep long conversations with the Messages API valid, and within their window
+    #[command(long_about = context::ABOUT, after_help = context::EXAMPLES)]
+    Context(context::Args),
     /// Serve the memory to a host of the Model Context Protocol, over standard input and output
     #[cfg(feature = "mcp")]
     #[command(long_about = MCP_ABOUT, after_help = MCP_EXAMPLES)]
@@ -221,6 +225,7 @@ const AFTER_HELP: &str = "\
 Which store:
   --dir BASE, or --home HOME --store NAME (that is HOME/stores/NAME), else $MEMDIR_DIR, else (but for `call` and \
 `init`) the nearest directory above that holds `.memdir`, else ./memory
+  `mcp` and `hook`: these options, else $MEMDIR_DIR, else ~/.local/share/memdir (in $XDG_DATA_HOME, if that is set)
 
 Examples:
   memdir init
@@ -235,8 +240,8 @@ Paths: /memories/todo.md, or todo.md, or where the file is on disk.
 Times: 2026-11-30, '2026-11-30 10:00' (local time), 2026-11-30T10:00:00Z, today, 'yesterday 14:30', 30m, 2h, 3d, 1w.
 
 Environment:
-  MEMDIR_DIR      the store, where no option names one
-  MEMDIR_ACTOR    who makes the changes of `call` and `mcp`, where --actor does not say so
+  MEMDIR_DIR      the store, where no option names one, of `mcp` and `hook`, too
+  MEMDIR_ACTOR    who makes the changes of `call`, `mcp` and `hook`, where --actor does not say so
   MEMDIR_LOG      what `mcp` tells on standard error: a level (error, warn, info, debug, trace; trace tells what memories \
 hold) or filters, as memdir=debug,rmcp=warn [default: error]
   VISUAL, EDITOR  the editor of `edit`
@@ -536,7 +541,7 @@ pub fn main() -> ExitCode {
     #[allow(clippy::disallowed_methods, reason = "the arguments are read here and nowhere else")]
     let arguments: Vec<_> = env::args_os().collect();
     #[cfg(feature = "mcp")]
-    let is_hook = arguments.get(1).is_some_and(|name| name == hook::NAME);
+    let is_hook = is_for_a_hook(&arguments);
     let done = match traces::asked(&arguments) {
         Some(base) => speak(|out| traces::run(base, out)),
         None => match Cli::try_parse_from(arguments) {
@@ -548,6 +553,14 @@ pub fn main() -> ExitCode {
     #[cfg(feature = "mcp")]
     let code = if is_hook { hook::never_block(code) } else { code };
     code
+}
+
+/// Whether `hook` is the command, though options stand before it that are none there.
+#[cfg(feature = "mcp")]
+fn is_for_a_hook(arguments: &[OsString]) -> bool {
+    let commands = Cli::command();
+    let is_command = |argument: &&OsString| commands.find_subcommand(argument).is_some();
+    arguments.iter().skip(1).find(is_command).is_some_and(|name| name == hook::NAME)
 }
 
 fn run(command: Command) -> Result<ExitCode, Fault> {
@@ -593,6 +606,7 @@ fn run(command: Command) -> Result<ExitCode, Fault> {
             let base = place.base(variable("MEMDIR_DIR")?)?;
             call::run(&base, agent_named(actor)?, agent.as_deref(), json.as_deref())
         }
+        Command::Context(args) => context::run(args),
         #[cfg(feature = "mcp")]
         Command::Mcp(args) => mcp::run(args),
         #[cfg(feature = "mcp")]

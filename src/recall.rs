@@ -63,8 +63,8 @@ impl Recall {
     }
 
     /// The same for a process that lives long: from the second question on it watches the files (see [`Store::watch`]) in place
-    /// of looking at all of them each time, and a thread builds an index that is missing, or that another model made: questions
-    /// are answered meanwhile from what there is (see [`Retrieved::is_partial`]).
+    /// of looking at all of them each time, and a thread makes an index anew that is of another model: questions are answered by
+    /// words meanwhile. That thread has a handle of the store until it is done, and a redaction waits for it.
     #[must_use]
     pub fn watching(self) -> Self {
         Self { is_watching: true, ..self }

@@ -98,7 +98,10 @@ fn hint(error: &Error) -> Option<String> {
         Error::Settings { .. } => {
             "`memdir.toml` lies in the store beside `memories`; all its keys are optional"
         }
-        Error::NoStore { .. } => "name one with --dir or $MEMDIR_DIR, or make one with `memdir init`",
+        Error::NoStore { .. } => {
+            "name one with --dir or $MEMDIR_DIR, or make one with `memdir init`; that of `memdir mcp` without options is \
+             ~/.local/share/memdir"
+        }
         Error::NewerJournal { .. } => "use the memdir that wrote this store, or a newer one",
         Error::Busy { .. } => "wait until that process is done, or set a longer `lock_wait` in `memdir.toml`",
         Error::Unknown { .. } => "run the command again: opening the store settles it",

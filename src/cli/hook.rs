@@ -20,7 +20,7 @@ use super::place::{Place, tell_warned};
 use super::{agent_named, variable};
 use crate::error::Error;
 use crate::mcp;
-use crate::recall::{Prefetch, Recall};
+use crate::recall::Recall;
 use crate::store::{Actor, Builder, Edit, Found, Settings, Snapshot, Store};
 
 mod input;
@@ -106,7 +106,7 @@ fn session_start(place: &Place, budget: usize, out: &mut Out) -> Result<u8, Faul
         }
         opened => opened?,
     };
-    let mut told = mcp::known(&Recall::new(store.clone()), &Prefetch { budget, ..Prefetch::default() })?;
+    let mut told = mcp::known(&Recall::new(store.clone()), None, budget)?;
     if input.source.as_deref() == Some("compact")
         && let Some(path) = note::newest(&store, &input.session())?
     {

@@ -3,6 +3,9 @@
 //! A run goes on while a call in it has no result: a round of parallel calls with its results is one atom, and so is a tool
 //! of the API's whose result comes in a later message. What only needs another message to be there (a citation its
 //! documents, a call the code that made it) says so and is not bound to it in the other direction.
+//!
+//! What the operator says in between must stand behind the user's words and before the assistant's. So it is one with what
+//! the assistant says next; before that, a text of the user's stands for whatever is left out.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -12,6 +15,7 @@ use serde::Deserialize;
 
 use super::block::{Block, Kind};
 use super::message::{Message, Role};
+use super::rules;
 
 /// A run of messages that goes or stays as one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,7 +66,9 @@ impl Atoms {
             (_, Role::User) if !has_results && self.open.is_empty() => self.open_elsewhere.clear(),
             _ => {}
         }
-        let begins = self.open.is_empty() && self.open_elsewhere.is_empty() || self.list.is_empty();
+        let is_closed = self.open.is_empty() && self.open_elsewhere.is_empty();
+        let is_awaited = self.last == Some(Role::System) && message.role() != Role::User;
+        let begins = is_closed && !is_awaited || self.list.is_empty();
         if begins {
             self.list.push(Atom { messages: number..number, needs: Vec::new(), is_state: false });
         }
@@ -71,7 +77,9 @@ impl Atoms {
             needs.extend(self.needs(message, block));
             self.follow(number, block);
         }
-        self.last = Some(message.role());
+        if !rules::is_directive(message) {
+            self.last = Some(message.role());
+        }
         let atom = self.list.last_mut().expect("the first message begins one");
         atom.messages.end = number + 1;
         atom.is_state |= message.blocks().iter().any(|block| block.kind == Kind::ToolChange);

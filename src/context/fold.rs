@@ -6,6 +6,7 @@
 //! On models that bind thinking to what stands before it, an edit takes all thinking after it along; but the thinking of a
 //! turn with an open call must stay. The two cannot both hold in the middle of such a turn. So an edit waits for its end;
 //! and if the window is full before that, the API is told to drop what is no longer valid (`drop_block`), from then on.
+//! [`repair`](super::repair()) cannot wait: of a history that has changed already, the thinking of an open turn goes as well.
 
 mod choose;
 mod clear;
@@ -22,14 +23,13 @@ use super::message::{Message, Role};
 use super::plan::{By, Edit, Fate, Spill, To, Warning};
 use super::policy::{Policy, Strategy, Unit};
 use super::profile::Binding;
+use super::rules::MOST_MESSAGES;
 use super::speech::{self, text_of};
 use super::strategy::Summary;
 use super::tokens::{Mix, TokenCounter};
 use super::transcript::{Note, Transcript, Usage};
 use live::Live;
 
-/// A request has at most so many messages.
-const MOST_MESSAGES: usize = 100_000;
 /// Without `clear_at_least`, this part of the trigger is to be cleared, or the cache is worth more.
 const WORTH_CLEARING: f64 = 0.2;
 /// So many summaries may fail in a row before none is asked for any more.

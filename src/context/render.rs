@@ -1,13 +1,9 @@
 //! From a plan to bytes: what is kept is copied, never written anew.
 
-use std::fmt::Write;
-
-use serde::Deserialize;
-use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use super::block::Kind;
+use super::fields::Fields;
 use super::message::Message;
 use super::plan::{Change, Needs, Plan, To};
 use super::speech;
@@ -90,89 +86,30 @@ fn with_field(json: &str, field: &str, value: &str) -> String {
     format!("{}{value}{}", &json[..start], &json[start + old.get().len()..])
 }
 
-/// The fields of an object, in their order, as they came.
-struct Fields<'a>(Vec<(String, &'a RawValue)>);
-
-impl<'de> Deserialize<'de> for Fields<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Each;
-        impl<'de> Visitor<'de> for Each {
-            type Value = Fields<'de>;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
-                let mut fields = Vec::new();
-                while let Some((name, value)) = map.next_entry::<String, &RawValue>()? {
-                    if fields.iter().any(|(known, _)| *known == name) {
-                        return Err(A::Error::custom(format_args!("the field `{name}` is there twice")));
-                    }
-                    fields.push((name, value));
-                }
-                Ok(Fields(fields))
-            }
-        }
-        deserializer.deserialize_map(Each)
-    }
-}
-
 /// Puts the messages into a request, and what they need; all other fields stay as they are, in their order. The beta
 /// headers ([`Needs::betas`]) are the caller's to send.
 ///
 /// # Errors
 /// When the request, its `thinking` or its `context_management` is no JSON object.
 pub fn splice(request: &str, messages: &str, needs: &Needs) -> Result<String, serde_json::Error> {
-    let Fields(fields) = serde_json::from_str(request)?;
-    let mut written: Vec<(String, String)> =
-        fields.into_iter().map(|(name, value)| (name, value.get().to_owned())).collect();
-    set(&mut written, "messages", |_| Ok(messages.to_owned()))?;
+    let fields = read(request)?;
+    let mut changes = vec![("messages", Some(messages))];
+    let (thinking, management);
     if needs.drops_blocks {
-        set(&mut written, "thinking", |thinking| {
-            let mut thinking = object(thinking.unwrap_or(r#"{"type":"adaptive"}"#))?;
-            set(&mut thinking, "block_binding", |binding| {
-                let mut binding = object(binding.unwrap_or("{}"))?;
-                set(&mut binding, "prefix_mismatch_behavior", |_| Ok(r#""drop_block""#.to_owned()))?;
-                Ok(join(&binding))
-            })?;
-            Ok(join(&thinking))
-        })?;
+        let given = read(fields.get("thinking").unwrap_or(r#"{"type":"adaptive"}"#))?;
+        let binding = read(given.get("block_binding").unwrap_or("{}"))?;
+        let binding = binding.with(&[("prefix_mismatch_behavior", Some(r#""drop_block""#))]);
+        thinking = given.with(&[("block_binding", Some(&binding))]);
+        changes.push(("thinking", Some(&thinking)));
     }
     if !needs.edits.is_empty() {
-        set(&mut written, "context_management", |management| {
-            let mut management = object(management.unwrap_or("{}"))?;
-            set(&mut management, "edits", |_| serde_json::to_string(&needs.edits))?;
-            Ok(join(&management))
-        })?;
+        let given = read(fields.get("context_management").unwrap_or("{}"))?;
+        management = given.with(&[("edits", Some(&serde_json::to_string(&needs.edits)?))]);
+        changes.push(("context_management", Some(&management)));
     }
-    Ok(join(&written))
+    Ok(fields.with(&changes))
 }
 
-fn object(json: &str) -> Result<Vec<(String, String)>, serde_json::Error> {
-    let Fields(fields) = serde_json::from_str(json)?;
-    Ok(fields.into_iter().map(|(name, value)| (name, value.get().to_owned())).collect())
-}
-
-fn set(
-    fields: &mut Vec<(String, String)>,
-    name: &str,
-    to: impl FnOnce(Option<&str>) -> Result<String, serde_json::Error>,
-) -> Result<(), serde_json::Error> {
-    let at = fields.iter().position(|(known, _)| known == name);
-    let value = to(at.map(|at| fields[at].1.as_str()))?;
-    match at {
-        Some(at) => fields[at].1 = value,
-        None => fields.push((name.to_owned(), value)),
-    }
-    Ok(())
-}
-
-fn join(fields: &[(String, String)]) -> String {
-    let mut json = String::from("{");
-    for (name, value) in fields {
-        let comma = if json.len() > 1 { "," } else { "" };
-        let _ = write!(json, "{comma}{}:{value}", Value::from(name.as_str()));
-    }
-    json + "}"
+fn read(json: &str) -> Result<Fields<'_>, serde_json::Error> {
+    serde_json::from_str(json)
 }

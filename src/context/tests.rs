@@ -2,7 +2,6 @@
 
 mod failures;
 pub(crate) mod grammar;
-mod judge;
 mod properties;
 mod scripts;
 mod settings;

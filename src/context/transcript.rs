@@ -41,7 +41,7 @@ impl Usage {
     /// All of it: what the next request has before what is new.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.input + self.cache_creation + self.cache_read + self.output
+        [self.cache_creation, self.cache_read, self.output].into_iter().fold(self.input, u64::saturating_add)
     }
 }
 

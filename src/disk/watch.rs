@@ -96,8 +96,8 @@ pub(crate) enum News {
 }
 
 impl Watch {
-    /// Begins to watch, and rings the bell for what happens, where the system lets us. Something may have
-    /// happened just before.
+    /// Begins to watch, and rings the bell for what happens, where the system lets us. Something may have happened just
+    /// before.
     pub(crate) fn begin(base: &Base, bell: &Arc<Bell>) -> Result<Self, Refusal> {
         let mut watch = Self::prepare(base, bell).ok_or(Refusal::Early)?;
         let watched = watch.watcher.watch(&watch.heard.memories, RecursiveMode::Recursive);
@@ -273,6 +273,13 @@ impl Heard {
         }
         if event.paths.is_empty() {
             state.everywhere();
+        }
+        // What comes in its place may have its inode, and is watched by nobody.
+        if matches!(event.kind, EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)))
+            && event.paths.contains(&self.memories)
+        {
+            state.is_broken = true;
+            self.changed.notify_all();
         }
         for path in &event.paths {
             state.at(self.path_of(path));

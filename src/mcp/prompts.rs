@@ -10,9 +10,10 @@ use serde_json::Value;
 
 use super::resources::refused;
 use crate::error::Result;
-use crate::path::{MemoryPath, escape};
+use crate::path::MemoryPath;
 use crate::recall::{Prefetch, Recall};
 use crate::store::Look;
+use crate::text::echo;
 
 const BOOTSTRAP: &str = include_str!("prompts/bootstrap.txt");
 const EMPTY: &str = include_str!("prompts/empty.txt");
@@ -21,6 +22,10 @@ const HANDOVER: &str = include_str!("prompts/handover.txt");
 
 /// Tokens of memories that may be asked for: under this there is no room for one, and over that the host has none.
 const BUDGETS: std::ops::RangeInclusive<usize> = 100..=100_000;
+/// The line of a memory has hardly fewer tokens: more memories than that leaves room for are not looked for.
+const LEAST_TOKENS: usize = 8;
+/// How what is told ends where it is not all.
+const MORE: &str = "There may be even more: memory_retrieve finds it by a question, and a view of /memories lists all files.\n";
 /// Bytes of an argument.
 const LONGEST: usize = 2000;
 
@@ -79,7 +84,11 @@ pub(super) fn all() -> Vec<Prompt> {
 pub(super) fn get(recall: &Recall, request: &GetPromptRequestParams) -> Result<GetPromptResult, ErrorData> {
     let Some(known) = ALL.iter().find(|known| known.name == request.name) else {
         let names: Vec<_> = ALL.iter().map(|known| known.name).collect();
-        return Err(wrong(format!("Unknown prompt: {}. The prompts are {}", request.name, names.join(", "))));
+        return Err(wrong(format!(
+            "Unknown prompt: {}. The prompts are {}",
+            echo(&request.name),
+            names.join(", ")
+        )));
     };
     let arguments = Arguments::read(known, request.arguments.as_ref())?;
     let text = (known.fill)(recall, &arguments)?;
@@ -87,35 +96,54 @@ pub(super) fn get(recall: &Recall, request: &GetPromptRequestParams) -> Result<G
     Ok(GetPromptResult::new(vec![message]).with_description(known.description))
 }
 
-/// What is known, as a model is told it; empty where there is nothing to tell.
-pub(crate) fn known(recall: &Recall, what: &Prefetch) -> Result<String> {
-    let told = recall.prefetch(what)?;
-    Ok(if told.is_empty() { told } else { format!("{BOOTSTRAP}\n{told}") })
+/// What is known, of a topic if there is one, as a model is told it: as much as about so many tokens hold. Empty where
+/// there is nothing to tell.
+pub(crate) fn known(recall: &Recall, topic: Option<String>, budget: usize) -> Result<String> {
+    let limit = budget.div_ceil(LEAST_TOKENS);
+    let told = recall.prefetch(&Prefetch { query: topic, limit, budget, ..Prefetch::default() })?;
+    if told.is_empty() {
+        return Ok(told);
+    }
+    // The line of a memory begins otherwise.
+    let is_all = told.lines().all(|line| !line.starts_with('…'));
+    Ok(format!("{BOOTSTRAP}\n{told}{}", if is_all { "" } else { MORE }))
 }
 
 fn bootstrap(recall: &Recall, arguments: &Arguments) -> Result<String, ErrorData> {
-    let mut what = Prefetch { query: arguments.get("topic").map(str::to_owned), ..Prefetch::default() };
-    if let Some(budget) = arguments.get("budget") {
-        let tokens = budget.trim().parse().ok().filter(|tokens| BUDGETS.contains(tokens));
-        what.budget = tokens.ok_or_else(|| {
-            let (least, most) = (BUDGETS.start(), BUDGETS.end());
-            wrong(format!(
-                "budget must be a whole number of tokens from {least} to {most}; it is \"{}\"",
-                escape(budget)
-            ))
-        })?;
-    }
-    let text = known(recall, &what).map_err(|error| refused(&error))?;
+    let (topic, budget) = (arguments.get("topic"), arguments.get("budget"));
+    // Claude Code gives each argument one word of what was typed: what is no number is the topic's second.
+    let is_number = |text: &str| text.trim().parse::<f64>().is_ok_and(f64::is_finite);
+    let (word, budget) = match budget {
+        Some(budget) if !is_number(budget) => (Some(budget), None),
+        _ => (None, budget),
+    };
+    let words: Vec<&str> = topic.into_iter().chain(word).collect();
+    let topic = (!words.is_empty()).then(|| words.join(" "));
+    let budget = budget.map_or(Ok(Prefetch::default().budget), tokens)?;
+    let text = known(recall, topic, budget).map_err(|error| refused(&error))?;
     Ok(if text.is_empty() { EMPTY.to_owned() } else { text })
+}
+
+/// Reads a number of tokens.
+fn tokens(text: &str) -> Result<usize, ErrorData> {
+    text.trim().parse().ok().filter(|tokens| BUDGETS.contains(tokens)).ok_or_else(|| {
+        let (least, most) = (BUDGETS.start(), BUDGETS.end());
+        wrong(format!(
+            "budget must be a whole number of tokens from {least} to {most}; it is \"{}\"",
+            echo(text)
+        ))
+    })
 }
 
 fn consolidate(recall: &Recall, arguments: &Arguments) -> Result<String, ErrorData> {
     let path = match arguments.get("path") {
         None => MemoryPath::ROOT,
         Some(text) => {
-            let path = MemoryPath::parse(text);
+            let whole =
+                if text.starts_with('/') { Cow::from(text) } else { format!("/memories/{text}").into() };
+            let path = MemoryPath::parse(&whole);
             path.map_err(|why| {
-                wrong(format!("path must be one below /memories; of \"{}\": {why}", escape(text)))
+                wrong(format!("path must be one below /memories; of \"{}\": {why}", echo(text)))
             })?
         }
     };
@@ -142,7 +170,7 @@ impl Arguments {
             let Some((name, _)) = known.arguments.iter().find(|(known, _)| known == name) else {
                 let names: Vec<_> = known.arguments.iter().map(|(name, _)| *name).collect();
                 let words =
-                    format!("{} takes {}, and no \"{}\"", known.name, names.join(" and "), escape(name));
+                    format!("{} takes {}, and no \"{}\"", known.name, names.join(" and "), echo(name));
                 return Err(wrong(words));
             };
             let text = match value {
@@ -236,8 +264,53 @@ mod tests {
         );
         assert_eq!(text.matches("- [").count(), 4);
         let text = ask(&recall, "memory_bootstrap", &json!({"budget": 100, "topic": "ports"})).unwrap();
+        let text = text.strip_suffix(MORE).expect("where the others are");
         assert!(text.len() <= BOOTSTRAP.len() + 1 + 400, "{text}");
         assert!(text.ends_with("… and 3 more\n"), "{text}");
+    }
+
+    #[test]
+    fn the_budget_alone_says_how_much_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let recall = recall(&dir);
+        for n in 0..20 {
+            let path = MemoryPath::parse(&format!("/memories/facts/{n}.md")).unwrap();
+            let text = format!("---\nimportance: 3\n---\nPort {n} is open.\n");
+            recall
+                .store_handle()
+                .change::<_, Error, _>(move |_| Ok((vec![Edit::write(&path, text.as_str())], ())))
+                .unwrap();
+        }
+        for arguments in [json!({}), json!({"topic": "Which port is open?"})] {
+            let text = ask(&recall, "memory_bootstrap", &arguments).unwrap();
+            assert_eq!(text.matches("is open.").count(), 20, "{text}");
+            assert!(!text.contains(MORE), "{text}");
+        }
+        let text = ask(&recall, "memory_bootstrap", &json!({"budget": "100"})).unwrap();
+        assert!(text.contains("\n… and ") && text.ends_with(MORE), "{text}");
+    }
+
+    #[test]
+    fn a_topic_that_a_host_split_at_its_blanks_is_put_together() {
+        let dir = tempfile::tempdir().unwrap();
+        let recall = recall(&dir);
+        for content in ["The heron is the mascot.", "The favicon is blue.", "Lunch is at noon."] {
+            let category = "project_context".to_owned();
+            recall
+                .store(NewEntry {
+                    content: content.to_owned(),
+                    category,
+                    importance: 3,
+                    ..NewEntry::default()
+                })
+                .unwrap();
+        }
+        let whole = ask(&recall, "memory_bootstrap", &json!({"topic": "heron favicon"})).unwrap();
+        assert!(whole.contains("heron") && whole.contains("favicon"), "{whole}");
+        let split = json!({"topic": "heron", "budget": "favicon"});
+        assert_eq!(ask(&recall, "memory_bootstrap", &split).unwrap(), whole);
+        let alone = json!({"budget": "favicon"});
+        assert!(ask(&recall, "memory_bootstrap", &alone).unwrap().contains("favicon"));
     }
 
     #[test]
@@ -246,7 +319,6 @@ mod tests {
         let recall = recall(&dir);
         let long = "x".repeat(LONGEST + 1);
         let cases = [
-            ("memory_bootstrap", json!({"budget": "many"}), "from 100 to 100000; it is \"many\""),
             ("memory_bootstrap", json!({"budget": "0"}), "from 100 to 100000; it is \"0\""),
             ("memory_bootstrap", json!({"budget": -1}), "it is \"-1\""),
             ("memory_bootstrap", json!({"budget": "99999999999999999999999"}), "from 100 to 100000"),
@@ -263,6 +335,7 @@ mod tests {
                 json!({"path": "/memories/gone.md"}),
                 "there is none at /memories/gone.md",
             ),
+            ("memory_consolidate", json!({"path": "../notes"}), "of \"../notes\": "),
             ("memory_forget", json!({}), "Unknown prompt: memory_forget. The prompts are memory_bootstrap, "),
         ];
         for (name, arguments, words) in cases {
@@ -280,8 +353,10 @@ mod tests {
             .store_handle()
             .change::<_, Error, _>(move |_| Ok((vec![Edit::write(&path, "a")], ())))
             .unwrap();
-        let text = ask(&recall, "memory_consolidate", &json!({"path": "/memories/notes/"})).unwrap();
-        assert!(text.starts_with("Put the memory below /memories/notes in order."), "{text}");
+        for path in ["/memories/notes/", "notes"] {
+            let text = ask(&recall, "memory_consolidate", &json!({"path": path})).unwrap();
+            assert!(text.starts_with("Put the memory below /memories/notes in order."), "{path}: {text}");
+        }
         let text = ask(&recall, "memory_handover", &json!({"topic": "the release"})).unwrap();
         assert!(text.contains("needs to know about the release:"), "{text}");
     }

@@ -5,11 +5,12 @@ use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock, Implement
 use serde_json::{Value, json};
 
 use crate::store::Settings;
+use crate::text::echo;
 use crate::tool::{Block, Content, Definitions, Dialect, ImageSource, ToolResult, ToolUse};
 
 /// Clients that show their model nothing but the structured content where a result has some: as JSON, in which the exact
 /// words of the memory tool would be lost. They get that tool without. (The text of the others is that JSON already.)
-const STRUCTURE_ALONE: &[&str] = &["claude-code"];
+const STRUCTURE_ALONE: &[&str] = &["claude-code", "codex-mcp-client"];
 /// The tool whose answers are plain text.
 const MEMORY: &str = "memory";
 
@@ -54,7 +55,7 @@ impl Tools {
     ) -> Result<(ToolUse, Structure), ErrorData> {
         if self.all.iter().all(|tool| tool.name != request.name) {
             let names: Vec<&str> = self.all.iter().map(|tool| tool.name.as_ref()).collect();
-            let words = format!("Unknown tool: {}. The tools are {}", request.name, names.join(", "));
+            let words = format!("Unknown tool: {}. The tools are {}", echo(&request.name), names.join(", "));
             return Err(ErrorData::invalid_params(words, None));
         }
         let structure = structure(&request.name, client);
@@ -161,9 +162,12 @@ mod tests {
         };
         assert_eq!(with_schema(None), [true; 4]);
         assert_eq!(with_schema(Some(&client("claude-ai"))), [true; 4]);
-        assert_eq!(with_schema(Some(&client("claude-code"))), [false, true, true, true]);
+        for name in ["claude-code", "codex-mcp-client"] {
+            assert_eq!(with_schema(Some(&client(name))), [false, true, true, true], "{name}");
+        }
         for (tool, name, told) in [
             ("memory", "claude-code", Structure::None),
+            ("memory", "codex-mcp-client", Structure::None),
             ("memory", "claude-ai", Structure::Words),
             ("memory_retrieve", "claude-code", Structure::Answer),
         ] {

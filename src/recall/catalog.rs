@@ -1,8 +1,7 @@
 //! What is known of a store's memories: the index, and what has changed since it was built.
 //!
 //! Nothing is written to the index when a memory is: who asks reads in the journal what is new. A few changes are kept in
-//! memory (the tail); when they are many, the index is caught up, by one process at a time. Who cannot wait for that is answered
-//! from what there is.
+//! memory (the tail); when they are many, the index is caught up, by one process at a time.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -18,20 +17,25 @@ const LONG: usize = if cfg!(test) { 16 } else { 256 };
 /// So many memories, or bytes of them, go to the index at once.
 const MOST_DOCS: usize = 50_000;
 const MOST_BYTES: usize = 64 << 20;
-/// More versions than this are not read by who wants to know something soon, but left to who builds.
-const SOON: i64 = if cfg!(test) { 32 } else { 10_000 };
-
-/// How much of what has changed is taken in.
+/// What is done about an index of another model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pace {
-    /// All, however long that takes; an index of another model is made anew.
+    /// It is made anew, however long that takes.
     Whole,
-    /// All; in an index of another model words are enough.
+    /// Its words are enough.
     Words,
-    /// As [`Pace::Words`], but much is left to who builds.
-    Soon,
-    /// All, into the index on the disk, unless another process does that now.
+    /// It is made anew on the disk, with all that is new, unless another process does that.
     Disk,
+}
+
+/// What came of building.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Built {
+    Whole,
+    /// Another process builds.
+    Busy,
+    /// The disk takes nothing, or gives nothing.
+    Failed,
 }
 
 /// The index of a store and its tail, as far as this process has looked.
@@ -50,8 +54,6 @@ struct Open {
     place: Place,
     /// Whether what is on the disk is to be replaced as a whole.
     is_anew: bool,
-    /// Whether much was left out that is new.
-    lags: bool,
 }
 
 /// Where what has changed goes when it is much.
@@ -75,13 +77,6 @@ impl Catalog {
             Some(open) => open,
             closed => closed.insert(Open::new(store, pace)?),
         };
-        if open.lags {
-            open.renew();
-        }
-        if pace == Pace::Disk && open.index.is_busy() {
-            open.lags = true;
-            return Ok(history);
-        }
         if pace == Pace::Disk && open.index.wants_rebuild() {
             open.clear();
         }
@@ -117,7 +112,6 @@ impl Catalog {
                 mark: Mark::default(),
                 place: Place::Memory,
                 is_anew: false,
-                lags: false,
             }),
         })
     }
@@ -152,33 +146,29 @@ impl Catalog {
         ask(open).map_err(|error| Error::read("search the index", std::io::Error::other(error.to_string())))
     }
 
-    /// Takes what others have built.
-    pub(super) fn renew(&mut self) {
-        if let Some(open) = &mut self.open {
-            open.renew();
+    /// Makes the index on the disk anew if it is of another model, and catches it up.
+    pub(super) fn build(store: &Store) -> Built {
+        let mut catalog = Self::default();
+        match Open::new(store, Pace::Disk) {
+            Ok(open) if open.index.is_busy() => return Built::Busy,
+            Ok(open) => catalog.open = Some(open),
+            Err(_) => return Built::Failed,
+        }
+        match (catalog.catch_up(store, Pace::Disk), &catalog.open) {
+            (Ok(_), Some(open)) if open.place == Place::Disk && open.base == open.mark => Built::Whole,
+            (Ok(_), Some(open)) if open.place == Place::Disk => Built::Busy,
+            _ => Built::Failed,
         }
     }
 
-    /// Whether the index is to be built, however long that takes.
+    /// Whether the index is to be made anew, for what the model of the settings means.
     pub(super) fn wants_building(&self) -> bool {
-        self.open
-            .as_ref()
-            .is_some_and(|open| open.lags || !open.index.has_meaning() || open.index.wants_rebuild())
-    }
-
-    /// Whether much is not known that is new.
-    pub(super) fn lags(&self) -> bool {
-        self.open.as_ref().is_some_and(|open| open.lags)
+        self.open.as_ref().is_some_and(|open| !open.index.has_meaning() || open.index.wants_rebuild())
     }
 
     /// Whether passages are found by meaning, not by words alone.
     pub(super) fn has_meaning(&self) -> bool {
         self.open.as_ref().is_none_or(|open| open.index.has_meaning())
-    }
-
-    /// Whether it could be written to the disk as far as it goes.
-    pub(super) fn is_on_disk(&self) -> bool {
-        self.open.as_ref().is_some_and(|open| open.place == Place::Disk && !open.lags)
     }
 
     /// The newest version that it knows.
@@ -197,7 +187,7 @@ impl Open {
         let (dir, model) = (store.index_dir(), model(store)?);
         let index = match pace {
             Pace::Whole | Pace::Disk => Index::open(&dir, model),
-            Pace::Words | Pace::Soon => Index::open_for_words(&dir, model),
+            Pace::Words => Index::open_for_words(&dir, model),
         };
         let index = index.map_err(|error| unusable(&error))?;
         Ok(Self {
@@ -207,7 +197,6 @@ impl Open {
             tail: Tail::default(),
             place: Place::Disk,
             is_anew: false,
-            lags: false,
         })
     }
 
@@ -219,23 +208,11 @@ impl Open {
         self.is_anew = true;
     }
 
-    /// Whether the index is not the one that all this goes on from.
-    fn is_other(&self) -> bool {
-        self.index.seal() != self.base
-    }
-
     /// Goes on from where the index is now: further, by another process, or back at nothing, when it was removed or damaged.
     fn adopt(&mut self) {
         self.tail = Tail::default();
         (self.base, self.mark) = (self.index.seal(), self.index.seal());
         self.is_anew = false;
-    }
-
-    /// Goes on from the index that is there now, if it is another one.
-    fn renew(&mut self) {
-        if self.index.refresh().is_ok() && self.is_other() {
-            self.adopt();
-        }
     }
 
     /// Keeps what has changed in memory.
@@ -264,8 +241,7 @@ impl Reader<'_> {
                 return Ok(ControlFlow::Break(()));
             }
             let newest = self.history.mark()?;
-            open.lags = self.pace == Pace::Soon && newest - open.mark.version > SOON;
-            if newest == open.mark.version || open.lags {
+            if newest == open.mark.version {
                 return Ok(ControlFlow::Continue(()));
             }
             let (mut docs, mut bytes, mut last) = (Vec::new(), 0, open.mark.version);
@@ -285,10 +261,7 @@ impl Reader<'_> {
                 Reach::Whole => {
                     let version = if is_all { newest } else { last };
                     let chain = self.chain_at(version)?.unwrap_or_default();
-                    if self.take(open, docs, Mark { version, chain }).is_break() {
-                        open.lags = true;
-                        return Ok(ControlFlow::Continue(()));
-                    }
+                    self.take(open, docs, Mark { version, chain });
                 }
             }
         }
@@ -300,28 +273,29 @@ impl Reader<'_> {
         Ok(chain.map(|hash| u64::from_be_bytes(std::array::from_fn(|at| hash.0[at]))))
     }
 
-    /// Takes changed memories in, into the index where they are many; breaks off where somebody else writes to it, who builds.
-    fn take(&self, open: &mut Open, docs: Vec<Doc>, mark: Mark) -> ControlFlow<()> {
+    /// Takes changed memories in, into the index where they are many.
+    fn take(&self, open: &mut Open, docs: Vec<Doc>, mark: Mark) {
         let is_few = docs.len() + open.tail.len() <= LONG && self.pace != Pace::Disk;
         if is_few || open.place == Place::Memory || !open.index.has_meaning() {
-            open.keep(docs, mark);
-            return ControlFlow::Continue(());
+            return open.keep(docs, mark);
         }
-        if !open.is_anew && open.index.refresh().is_ok() && open.is_other() {
-            open.adopt();
-            return ControlFlow::Continue(());
+        if !open.is_anew && open.index.refresh().is_ok() && open.index.seal() != open.base {
+            return open.adopt();
         }
         // What comes later counts.
         let docs: Vec<Doc> = std::mem::take(&mut open.tail).into_docs().into_iter().chain(docs).collect();
         let written = match self.store.make_index_dir() {
             Ok(_) if open.is_anew => open.index.rebuild(mark, &mut docs.iter().cloned()),
             Ok(_) => open.index.update(open.base, mark, &mut docs.iter().cloned()),
+            Err(_) if self.pace == Pace::Disk => {
+                open.place = Place::Memory;
+                return;
+            }
             Err(_) => Ok(Written::Busy),
         };
         match written {
             Ok(Written::Done) if self.pace == Pace::Whole && open.index.wants_rebuild() => open.clear(),
             Ok(Written::Done) if open.index.seal() == mark => open.adopt(),
-            Ok(Written::Busy) if self.pace == Pace::Disk => return ControlFlow::Break(()),
             // While somebody else does it all is kept in memory.
             Ok(Written::Busy) => open.keep(docs, mark),
             Ok(Written::Lost) => open.adopt(),
@@ -331,7 +305,6 @@ impl Reader<'_> {
                 open.keep(docs, mark);
             }
         }
-        ControlFlow::Continue(())
     }
 }
 

@@ -164,9 +164,11 @@ impl Recall {
     /// Entries that may be the same as a new one, or alike.
     fn candidates(&self, new: &NewEntry) -> Result<Candidates> {
         let (mut catalog, history) = self.known()?;
-        let base = Filter::entries(self.store.now().timestamp());
-        let category = vec![new.category.clone()];
         let store = &self.store;
+        let category = vec![new.category.clone()];
+        // What has no category, as the note of a session, must not keep out what has one.
+        let base =
+            Filter { categories: categories(store.settings()), ..Filter::entries(store.now().timestamp()) };
         let mut rows: HashMap<i64, Likeness> = HashMap::new();
         let gist = Filter { fold: Some(fold(&new.content)), categories: category.clone(), ..base.clone() };
         rows.extend(
@@ -183,7 +185,7 @@ impl Recall {
         }
         let is_settled = store.settings().entries.on_similar == OnSimilar::Report;
         // The model that is in the program knows every word that is not long: those of ASCII are.
-        let by_words = !new.content.is_ascii() || new.content.len() > SHORT;
+        let by_words = !new.content.is_ascii() || new.content.len() > SHORT || !catalog.has_meaning();
         let (candidates, most) =
             if is_settled && !by_words { (NEAREST, NEAREST) } else { (CANDIDATES, LOOKED_AT) };
         let mut query = Query {

@@ -120,16 +120,6 @@ pub struct Terms {
 pub struct Retrieved {
     /// Best first.
     pub memories: Vec<Memory>,
-    /// Whether the index is still being built, so that what is missing may be there all the same: only for who is
-    /// [`watching`](Recall::watching).
-    pub is_partial: bool,
-}
-
-/// What an answer waits for.
-#[derive(Debug, Clone, Copy)]
-enum Wait {
-    No,
-    ForAll,
 }
 
 /// What scores less answers nothing: chosen on the set of questions in `fixtures/retrieval`.
@@ -144,14 +134,13 @@ impl Recall {
         if ask.query.trim().is_empty() {
             return self.newest(ask);
         }
-        self.found(ask, Wait::No, |found| {
-            let is_partial = found.catalog.lags() || !(ask.lexical || found.catalog.has_meaning());
+        self.found(ask, |found| {
             let scored = found.ranked(ask)?;
             // Who names a key means it.
             let least = if ask.key.is_some() { Some(0.0) } else { ask.min_score };
             let least = least.unwrap_or_else(|| found.recall.min_score());
             let answers = scored.into_iter().take_while(|one| one.score >= least);
-            Ok(Retrieved { memories: found.answers(answers, ask.limit)?, is_partial })
+            Ok(Retrieved { memories: found.answers(answers, ask.limit)? })
         })
     }
 
@@ -198,7 +187,7 @@ impl Recall {
 
     /// What meets the filters, by the largest of what `order` gives (a score, then a time); without that it is left out.
     fn ordered(&self, ask: &Ask, order: impl Fn(&Seen, i64) -> Option<(f32, i64)>) -> Result<Retrieved> {
-        self.found(ask, Wait::ForAll, |found| {
+        self.found(ask, |found| {
             let now = found.filter.now;
             let all = found.catalog.all(&found.recall.store, &found.history, &found.filter)?;
             let placed = all.iter().filter_map(|one| order(one, now).map(|by| (by, one.memory)));
@@ -214,17 +203,12 @@ impl Recall {
                 memory.score = (score / rank::MOST_IMPORTANT).clamp(0.0, 1.0);
                 memories.push(memory);
             }
-            Ok(Retrieved { memories, is_partial: false })
+            Ok(Retrieved { memories })
         })
     }
 
     /// Does something with what is known now, or was at the moment that is asked about.
-    fn found(
-        &self,
-        ask: &Ask,
-        wait: Wait,
-        work: impl FnOnce(&mut Finder<'_>) -> Result<Retrieved>,
-    ) -> Result<Retrieved> {
+    fn found(&self, ask: &Ask, work: impl FnOnce(&mut Finder<'_>) -> Result<Retrieved>) -> Result<Retrieved> {
         let (mut then, mut now);
         let (catalog, history, filter, past) = if let Some(moment) = ask.as_of {
             let (catalog, history, contents) = past::catalog(&self.store, moment)?;
@@ -236,10 +220,7 @@ impl Recall {
                 self.look_around()?;
             }
             let history;
-            (now, history) = match wait {
-                Wait::ForAll => self.known()?,
-                Wait::No => self.known_soon()?,
-            };
+            (now, history) = self.known()?;
             let filter = Self::filter(ask, &history, self.store.now())?;
             (&mut *now, history, filter, None)
         };

@@ -31,7 +31,15 @@ fn help_tells_a_stranger_what_to_type() {
     let dir = scratch();
     let done = feed(&mut memdir(dir.path(), ["--help"]), "");
     assert_eq!((done.code, done.err.as_str()), (Some(0), ""));
-    for word in ["plain files", "memdir call '{", "--dir", "MEMDIR_DIR", "memdir.toml", "Exit codes"] {
+    for word in [
+        "plain files",
+        "memdir call '{",
+        "--dir",
+        "MEMDIR_DIR",
+        "`mcp` and `hook`: these options, else $MEMDIR_DIR, else ~/.local/share/memdir",
+        "memdir.toml",
+        "Exit codes",
+    ] {
         assert!(done.out.contains(word), "no `{word}` in\n{}", done.out);
     }
     assert_eq!(

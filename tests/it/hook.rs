@@ -102,6 +102,24 @@ fn a_session_begins_with_what_is_known() {
 }
 
 #[test]
+fn as_much_is_told_as_the_budget_holds() {
+    let home = Home::new();
+    let dir = home.path().join("store/memories/facts");
+    fs::create_dir_all(&dir).unwrap();
+    for n in 0..20 {
+        fs::write(dir.join(format!("{n}.md")), format!("---\nimportance: 3\n---\nPort {n} is open.\n"))
+            .unwrap();
+    }
+    let told = context(&home.session_start("{}"));
+    assert_eq!(told.matches("is open.").count(), 20, "{told}");
+    let mut tight = home.command(["hook", "session-start", "--dir", "store", "--budget", "100"]);
+    let told = context(&feed(&mut tight, "{}"));
+    let (told, end) = told.split_once("\n… and ").expect("not all is told");
+    assert!((1..20).contains(&told.matches("is open.").count()), "{told}");
+    assert!(end.contains(" more\n") && end.contains("memory_retrieve"), "{end}");
+}
+
+#[test]
 fn a_broken_input_does_not_keep_a_session_from_its_memory() {
     let home = Home::new();
     home.know("The user prefers dark mode.");
@@ -183,6 +201,30 @@ fn notes_of_sessions_do_not_crowd_out_what_is_known() {
 }
 
 #[test]
+fn a_note_holds_nothing_of_the_memory_and_is_not_alike_to_what_is_stored() {
+    let home = Home::new();
+    let call = json!({
+        "type": "tool_use", "id": "t1", "name": "mcp__memdir__memory_store",
+        "input": {"content": "The user likes juniper tea."},
+    });
+    let answer = json!({"type": "tool_result", "tool_use_id": "t1", "content": "juniper"});
+    home.say(&[
+        user("u1", "The tide is high at the western pier in the morning."),
+        json!({"type": "assistant", "uuid": "u2", "message": {"content": [call]}}),
+        json!({"type": "user", "uuid": "u3", "message": {"content": [answer]}}),
+        user("u4", "<system-reminder>juniper</system-reminder>"),
+    ]);
+    assert_eq!(home.pre_compact("t.jsonl").code, Some(0));
+    let (_, note) = home.note();
+    assert!(note.contains("The tide is high") && !note.contains("juniper"), "{note}");
+    let fact = "The tide is high at the western pier in the morning.";
+    let args = ["store", fact, "--category", "factual_knowledge", "--dir", "store", "--json"];
+    let done = feed(&mut home.command(args), "");
+    let stored: Value = serde_json::from_str(&done.out).unwrap();
+    assert_eq!((&stored["success"], stored.get("similar")), (&json!(true), None), "{done:?}");
+}
+
+#[test]
 fn no_secret_comes_into_a_note_and_none_keeps_it_from_being_written() {
     let home = Home::new();
     let secret = format!("ghp_{}", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
@@ -198,6 +240,21 @@ fn no_secret_comes_into_a_note_and_none_keeps_it_from_being_written() {
     let (_, note) = home.note();
     assert_eq!(note.matches("[redacted: github-pat]").count(), 3, "{note}");
     assert!(!note.contains(&secret[4..20]), "{note}");
+}
+
+#[test]
+fn what_was_said_before_an_image_is_noted() {
+    let home = Home::new();
+    let image = json!({"type": "image", "source": {"data": "A".repeat(3 << 19)}});
+    let result = json!([{"type": "tool_result", "tool_use_id": "x", "content": [image]}]);
+    home.say(&[
+        user("u1", "The office is in Kupferberg."),
+        json!({"type": "user", "uuid": "u2", "message": {"content": result}}),
+        user("u3", "What do you see?"),
+    ]);
+    assert_eq!(home.pre_compact("t.jsonl").code, Some(0));
+    let (_, note) = home.note();
+    assert!(note.contains("Kupferberg") && note.contains("What do you see?"), "{note}");
 }
 
 #[test]
@@ -264,6 +321,9 @@ fn no_use_of_a_hook_ends_with_the_exit_code_that_blocks() {
         "$MEMDIR hook pre-compact --dir a --home b --store c",
         "$MEMDIR hook pre-compact --store c",
         "$MEMDIR hook --frob",
+        "$MEMDIR --dir a hook session-start",
+        "$MEMDIR --home a --store b hook pre-compact",
+        "$MEMDIR -q hook session-start",
         "MEMDIR_DIR=$(printf '\\377') $MEMDIR hook session-start",
         "MEMDIR_DIR=/dev/null $MEMDIR hook session-start",
         "HOME= XDG_DATA_HOME= $MEMDIR hook session-start",

@@ -115,6 +115,12 @@ fn the_hooks_of_the_settings_run() {
 }
 
 #[test]
+fn codex_needs_nobody_to_approve_calls() {
+    let server = &parsed("codex.config.toml")["mcp_servers"]["memdir"];
+    assert_eq!(server["default_tools_approval_mode"], "approve");
+}
+
+#[test]
 fn the_readme_shows_the_configurations() {
     let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
     for name in SERVERS.iter().map(|(name, _)| *name).chain([SETTINGS]) {

@@ -5,6 +5,8 @@
 mod cli;
 #[cfg(feature = "cli")]
 mod concurrency;
+#[cfg(feature = "cli")]
+mod context;
 mod edit;
 #[cfg(feature = "search")]
 mod entries;

@@ -155,7 +155,11 @@ fn every_older_revision_is_spoken_and_others_are_bargained_for() {
         let answer = talk.ask(&initialize(version, "x"));
         assert_eq!(answer["result"]["protocolVersion"], version);
         assert_eq!(answer["result"]["serverInfo"]["name"], "memdir");
-        assert!(answer["result"]["instructions"].as_str().unwrap().contains("/memories"));
+        let instructions = answer["result"]["instructions"].as_str().unwrap();
+        for word in ["/memories", "memory_retrieve", "memory_store", "importance 5", "files (memory)"] {
+            assert!(instructions.contains(word), "{word}: {instructions}");
+        }
+        assert!(instructions.len() < 1000, "hosts cut what is long: {}", instructions.len());
         talk.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         talk.pings();
         assert!(talk.end().answers().is_empty());

@@ -128,7 +128,7 @@ fn section(said: &[Said], heading: &Heading, guard: &Guard) -> Option<String> {
         let _ = write!(text, "\nTo be kept:\n{}", quote(&cut(&clean(asked, guard), MOST_TEXT)));
     }
     if told.len() < parts.len() {
-        let _ = writeln!(text, "\n({} earlier parts are left out.)", parts.len() - told.len());
+        text += "\n(Earlier parts are left out.)\n";
     }
     let mut last = "";
     for (speaker, quoted) in told.iter().rev() {
@@ -284,7 +284,7 @@ Assistant:
             let next = note(text.as_deref(), &said).unwrap();
             assert!(next.len() <= MOST + 1, "{}", next.len());
             assert!(next.ends_with(&format!("<!-- until u{n}-39 -->\n")), "the newest is there");
-            assert!(next.contains(" earlier parts are left out.)"));
+            assert!(next.contains("\n(Earlier parts are left out.)\n"));
             text = Some(next);
         }
         let text = text.unwrap();

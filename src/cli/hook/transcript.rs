@@ -1,5 +1,7 @@
 //! The end of a conversation, from the transcript that Claude Code keeps of it: a JSON object a line.
 
+use std::collections::HashSet;
+use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
@@ -7,11 +9,18 @@ use serde_json::Value;
 
 use crate::home::open_outside;
 
-/// Bytes that are read from the end of a transcript.
+/// Bytes that are read from the end of a transcript; more, up to [`MOST`], where an image or the like leaves little told in them.
 const TAIL: u64 = 1 << 20;
+const MOST: u64 = 16 << 20;
+/// Fewer messages are little.
+const FEW: usize = 20;
 /// Fields of a tool's input that say in a line what a call is about, the most telling first.
 const TELLING: [&str; 9] =
     ["command", "file_path", "path", "notebook_path", "pattern", "query", "url", "description", "prompt"];
+
+/// What hosts put around or beside the words of a person, each between tags of this name.
+const OF_HOSTS: [&str; 5] =
+    ["command-name", "command-message", "command-args", "local-command-stdout", "system-reminder"];
 
 /// A line of the transcript.
 #[derive(Debug, PartialEq, Eq)]
@@ -40,16 +49,30 @@ impl Said {
 /// What was said last, in its order. Lines that are no messages, or broken, are passed over.
 pub(super) fn read(file: &Path) -> io::Result<Vec<Said>> {
     let mut file = open_outside(file)?;
-    let begin = file.metadata()?.len().saturating_sub(TAIL);
-    file.seek(SeekFrom::Start(begin))?;
-    let mut bytes = Vec::new();
-    // It may grow while it is read.
-    file.take(TAIL).read_to_end(&mut bytes)?;
-    // The first line may have lost its beginning; then it does not parse.
-    Ok(bytes.split(|&byte| byte == b'\n').filter_map(said).collect())
+    let length = file.metadata()?.len();
+    let mut tail = TAIL;
+    loop {
+        let said = read_tail(&mut file, length, tail)?;
+        let told = said.iter().filter(|said| said.is_told()).count();
+        if told >= FEW || tail >= length.min(MOST) {
+            return Ok(said);
+        }
+        tail *= 4;
+    }
 }
 
-fn said(line: &[u8]) -> Option<Said> {
+fn read_tail(file: &mut File, length: u64, tail: u64) -> io::Result<Vec<Said>> {
+    file.seek(SeekFrom::Start(length.saturating_sub(tail)))?;
+    let mut bytes = Vec::new();
+    // It may grow while it is read.
+    file.take(tail).read_to_end(&mut bytes)?;
+    let mut own = HashSet::new();
+    // The first line may have lost its beginning; then it does not parse.
+    Ok(bytes.split(|&byte| byte == b'\n').filter_map(|line| said(line, &mut own)).collect())
+}
+
+/// Reads a line; `own` has the ids of the memory's own calls so far.
+fn said(line: &[u8], own: &mut HashSet<String>) -> Option<Said> {
     let line: Value = serde_json::from_slice(line).ok()?;
     let text: fn(String) -> Part = match line.get("type")?.as_str()? {
         "user" => Part::User,
@@ -62,8 +85,8 @@ fn said(line: &[u8]) -> Option<Said> {
     let content = line.get("message")?.get("content")?;
     let parts = match content {
         _ if is_passed_over => Vec::new(),
-        Value::String(all) => vec![text(all.clone())],
-        Value::Array(blocks) => blocks.iter().filter_map(|block| part(block, text)).collect(),
+        Value::String(all) => vec![text(without_blocks(all))],
+        Value::Array(blocks) => blocks.iter().filter_map(|block| part(block, text, own)).collect(),
         _ => return None,
     };
     let uuid = line.get("uuid").and_then(Value::as_str).filter(|uuid| is_plain(uuid)).map(str::to_owned);
@@ -79,15 +102,42 @@ fn is_plain(uuid: &str) -> bool {
     (1..=64).contains(&uuid.len()) && uuid.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b))
 }
 
-/// A block of a message; thinking and images are left out.
-fn part(block: &Value, text: fn(String) -> Part) -> Option<Part> {
+/// A block of a message; thinking and images are left out, and what the memory was asked and answered: what is deleted
+/// there must not live on in a note.
+fn part(block: &Value, text: fn(String) -> Part, own: &mut HashSet<String>) -> Option<Part> {
     let of = |key: &str| block.get(key).and_then(Value::as_str);
     match of("type")? {
-        "text" => of("text").map(|all| text(all.to_owned())),
+        "text" => of("text").map(|all| text(without_blocks(all))),
+        "tool_use" if of("name").is_some_and(is_own) => {
+            own.extend(of("id").map(str::to_owned));
+            None
+        }
+        "tool_result" if of("tool_use_id").is_some_and(|id| own.contains(id)) => None,
         "tool_use" => Some(Part::Call(of("name")?.to_owned(), input(block.get("input")))),
-        "tool_result" => Some(Part::Result(result(block.get("content")?))),
+        "tool_result" => Some(Part::Result(without_blocks(&result(block.get("content")?)))),
         _ => None,
     }
+}
+
+/// Whether a tool is the memory's: by its name, or as hosts name a server's, `mcp__SERVER__TOOL`.
+fn is_own(tool: &str) -> bool {
+    let name = tool.rsplit("__").next().unwrap_or(tool);
+    name == "memory" || name.starts_with("memory_")
+}
+
+/// A text without what hosts put around or beside it.
+fn without_blocks(text: &str) -> String {
+    OF_HOSTS.iter().fold(text.to_owned(), |text, name| {
+        let (open, close) = (format!("<{name}>"), format!("</{name}>"));
+        let (mut kept, mut rest) = (String::new(), text.as_str());
+        while let Some((before, after)) = rest.split_once(&open)
+            && let Some((_, behind)) = after.split_once(&close)
+        {
+            kept += before;
+            rest = behind;
+        }
+        kept + rest
+    })
 }
 
 /// What a tool was called with.
@@ -108,10 +158,12 @@ fn result(content: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn parts(line: &str) -> Option<Vec<Part>> {
-        said(line.as_bytes()).map(|said| said.parts)
+        said(line.as_bytes(), &mut HashSet::new()).map(|said| said.parts)
     }
 
     #[test]
@@ -151,10 +203,71 @@ mod tests {
     }
 
     #[test]
+    fn what_the_memory_was_asked_and_answered_is_left_out() {
+        let mut own = HashSet::new();
+        for (name, is_own) in [
+            ("memory", true),
+            ("memory_store", true),
+            ("mcp__memdir__memory", true),
+            ("mcp__my_memory__memory_retrieve", true),
+            ("mcp__memory__fetch", false),
+            ("Bash", false),
+            ("in_memory", false),
+            ("memorize", false),
+        ] {
+            let call = format!(
+                r#"{{"type":"assistant","message":{{"content":[
+                    {{"type":"tool_use","id":"{name}","name":"{name}","input":{{}}}}]}}}}"#
+            );
+            let result = format!(
+                r#"{{"type":"user","message":{{"content":[
+                    {{"type":"tool_result","tool_use_id":"{name}","content":"ok"}}]}}}}"#
+            );
+            for line in [call, result] {
+                assert_eq!(said(line.as_bytes(), &mut own).unwrap().parts.is_empty(), is_own, "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_hosts_put_around_texts_is_left_out() {
+        for (text, left) in [
+            ("<system-reminder>\nTodo.\n</system-reminder>", ""),
+            ("Fix <system-reminder>a</system-reminder>it.<system-reminder>b</system-reminder>", "Fix it."),
+            (
+                "<command-name>/clear</command-name>\n<command-message>clear</command-message>\n<command-args></command-args>",
+                "",
+            ),
+            ("<local-command-stdout>done</local-command-stdout>", ""),
+            ("What is a <system-reminder>?", "What is a <system-reminder>?"),
+            ("</command-name><command-name>", "</command-name><command-name>"),
+        ] {
+            for block in ["user", "assistant"] {
+                let line = json!({"type": block, "message": {"content": text}}).to_string();
+                let kept = parts(&line).unwrap();
+                let kept: Vec<_> = kept
+                    .iter()
+                    .map(|part| match part {
+                        Part::User(text) | Part::Assistant(text) => text.as_str(),
+                        other => panic!("{other:?}"),
+                    })
+                    .collect();
+                assert_eq!(kept.concat(), left);
+                assert_eq!(kept.is_empty(), left.is_empty());
+            }
+            let block = json!({"type": "tool_result", "content": [{"type": "text", "text": text}]});
+            let line = json!({"type": "user", "message": {"content": [block]}}).to_string();
+            let wanted = if left.is_empty() { vec![] } else { vec![Part::Result(left.to_owned())] };
+            assert_eq!(parts(&line).unwrap(), wanted);
+        }
+    }
+
+    #[test]
     fn a_uuid_that_could_be_more_than_that_is_none() {
         for (uuid, is_kept) in [("a-1", true), ("a -->", false), ("a\\nb", false), ("", false)] {
             let line = format!(r#"{{"type":"user","uuid":"{uuid}","message":{{"content":"x"}}}}"#);
-            assert_eq!(said(line.as_bytes()).unwrap().uuid.is_some(), is_kept, "{uuid}");
+            let said = said(line.as_bytes(), &mut HashSet::new()).unwrap();
+            assert_eq!(said.uuid.is_some(), is_kept, "{uuid}");
         }
     }
 

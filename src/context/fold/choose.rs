@@ -1,11 +1,12 @@
 //! Which atoms stay: what an edit may take, and which are taken.
 
 use super::live::Live;
-use super::{Fold, MOST_MESSAGES, float, said};
+use super::{Fold, float, said};
 use crate::context::block::Kind;
 use crate::context::message::Role;
 use crate::context::plan::{By, Fate, Warning};
 use crate::context::policy::{Pin, Unit};
+use crate::context::rules::MOST_MESSAGES;
 use crate::context::speech::{self, text_of};
 use crate::context::strategy::retention::{self, Voice};
 use crate::context::strategy::{Candidate, Retention, cost, window};

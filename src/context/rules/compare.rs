@@ -21,7 +21,7 @@ struct Piece<'a> {
 /// What an edit of a history may not have done: `after` is made of blocks of `before` in their order, and of texts that are
 /// marked (a line of theirs begins with `[…]`); thinking is where and what it was; on a model that binds it, nothing before
 /// it has changed; changes of the tools, what is cited, the system prompt and the messages `pins` (by their number in
-/// `before`) are still there. Results may have been replaced by a marked text, and the inputs of calls been emptied.
+/// `before`, but for their thinking) are still there. Results may have been replaced by a marked text, and the inputs of calls been emptied.
 #[must_use]
 pub fn compare(before: &Request, after: &Request, pins: &[usize]) -> Vec<Violation> {
     let (old, new) = (pieces(before), pieces(after));
@@ -30,18 +30,23 @@ pub fn compare(before: &Request, after: &Request, pins: &[usize]) -> Vec<Violati
         found.push(Violation::new(Fault::LostSystem, Place::Field("system")));
     }
     let kept = align(before, after, &old, &new, &mut found);
+    // Where two are the same, either may be the one that was kept.
+    let same: HashSet<(Role, &str)> =
+        kept.iter().map(|&number| (old[number].role, old[number].json.as_str())).collect();
     for (number, piece) in old.iter().enumerate() {
         let place = piece.spot.place();
         let is_kept = kept.contains(&number);
         if piece.block.kind == Kind::ToolChange && !is_kept {
             found.push(about(Fault::LostToolChange, place, piece.block));
         }
-        if pins.contains(&piece.spot.message) && !is_kept {
+        let is_there =
+            same.contains(&(piece.role, piece.json.as_str())) || piece.block.kind == Kind::Thinking;
+        if pins.contains(&piece.spot.message) && !is_kept && !is_there {
             found.push(Violation::new(Fault::LostPin, place));
         }
     }
     cited(&old, &kept, &mut found);
-    fallbacks(&old, &kept, &mut found);
+    fallbacks(&old, &same, &kept, &mut found);
     found
 }
 
@@ -168,22 +173,30 @@ fn cited(old: &[Piece<'_>], kept: &BTreeSet<usize>, found: &mut Vec<Violation>) 
     }
 }
 
-/// A message in which another model took over stays whole, but for its thinking, or goes.
-fn fallbacks(old: &[Piece<'_>], kept: &BTreeSet<usize>, found: &mut Vec<Violation>) {
+/// A message in which another model took over stays whole, but for its thinking, or goes. What is there more than once
+/// does not tell which of them was kept.
+fn fallbacks(
+    old: &[Piece<'_>],
+    same: &HashSet<(Role, &str)>,
+    kept: &BTreeSet<usize>,
+    found: &mut Vec<Violation>,
+) {
+    let mut often: HashMap<(Role, &str), usize> = HashMap::new();
+    for piece in old {
+        *often.entry((piece.role, &piece.json)).or_default() += 1;
+    }
     let numbered: Vec<(usize, &Piece<'_>)> = old.iter().enumerate().collect();
-    // Where two are the same, either may be the one that was kept.
-    let fallbacks: HashSet<&str> = kept.iter().map(|&number| old[number].json.as_str()).collect();
     for whole in numbered.chunk_by(|(_, a), (_, b)| a.spot.message == b.spot.message) {
         let Some((_, fallback)) = whole.iter().find(|(_, piece)| piece.block.kind == Kind::Fallback) else {
             continue;
         };
-        let others: Vec<bool> = whole
-            .iter()
-            .filter(|(_, piece)| !matches!(piece.block.kind, Kind::Thinking | Kind::Fallback))
-            .map(|(number, _)| kept.contains(number))
-            .collect();
-        let is_whole = others.iter().all(|kept| *kept) && fallbacks.contains(fallback.json.as_str());
-        if others.contains(&true) && !is_whole {
+        let is_in_part = whole.iter().any(|(number, piece)| {
+            let is_other = !matches!(piece.block.kind, Kind::Thinking | Kind::Fallback);
+            is_other && often[&(piece.role, piece.json.as_str())] == 1 && kept.contains(number)
+        });
+        let mut rest = whole.iter().filter(|(_, piece)| piece.block.kind != Kind::Thinking);
+        let is_whole = rest.all(|(_, piece)| same.contains(&(piece.role, piece.json.as_str())));
+        if is_in_part && !is_whole {
             found.push(Violation::new(Fault::SplitFallback, fallback.spot.place()));
         }
     }

@@ -3,14 +3,13 @@
 use serde_json::{Value, json};
 
 use super::super::*;
-use super::judge::judge;
 use super::{assistant, profile, prose, rendered, round, text_of, transcript, user};
 
 /// What a policy sends of a conversation, judged.
 fn sent(messages: &[Value], policy: &Policy) -> Vec<Value> {
     let transcript = transcript(messages);
     let sent = rendered(&transcript, &plan(&transcript, policy).unwrap());
-    assert_eq!(judge(&sent, false), Ok(()), "{sent:?}");
+    assert_eq!(validate(&Value::from(sent.clone())), [], "{sent:?}");
     sent
 }
 
@@ -58,6 +57,22 @@ fn an_odd_window_does_not_start_with_the_assistant() {
         (0..9).map(|n| if n % 2 == 0 { user("question") } else { assistant("answer") }).collect();
     let policy = Policy { pins: vec![], ..window(9, 2) };
     assert_eq!(sent(&messages, &policy)[0], user("[… 7 messages left out …]"));
+}
+
+#[test]
+fn what_the_operator_says_stays_before_the_answer() {
+    let operator = |text: &str| json!({"role": "system", "content": text});
+    let messages: Vec<Value> = (0..8)
+        .flat_map(|n| [user("question"), operator(&format!("rule {n}")), assistant("answer")])
+        .chain([user("question")])
+        .collect();
+    for low in 1..24 {
+        let transcript = transcript(&messages);
+        let policy = window(24, low).for_model("claude-opus-5");
+        let sent = rendered(&transcript, &plan(&transcript, &policy).unwrap());
+        let found = validate(&json!({"model": "claude-opus-5", "messages": sent}));
+        assert_eq!(found, [], "{sent:?}");
+    }
 }
 
 #[test]
@@ -192,7 +207,7 @@ fn a_search_that_waits_is_no_part_of_what_is_summarised() {
     let wanted = plan(&transcript(&messages), &policy).unwrap().wanted.unwrap();
     assert!(!wanted.messages.contains("server_tool_use") && wanted.upto <= 9);
     let request: Vec<Value> = serde_json::from_str(&wanted.messages).unwrap();
-    assert_eq!(judge(&request, true), Ok(()));
+    assert_eq!(validate(&Value::from(request)), []);
 }
 
 #[test]
@@ -310,7 +325,7 @@ fn what_is_cleared_is_spilled() {
     let sent = rendered(&log, &planned);
     assert!(sent[2]["content"][0]["content"].as_str().unwrap().contains("/memories/context/toolu_1.txt"));
     assert_eq!(sent[6], messages[6]);
-    assert_eq!(judge(&sent, true), Ok(()));
+    assert_eq!(validate(&Value::from(sent)), []);
     let log = transcript(&memory);
     let planned = plan(&log, &policy).unwrap();
     assert!(planned.spills.iter().all(|spill| spill.message != 2), "what the memory tool said stays");

@@ -1,6 +1,7 @@
 //! Histories that are valid by how they are made, of all kinds of blocks, and ways to break them.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -406,35 +407,58 @@ impl Break {
 
 /// Knows what each thinking was thought after, as whoever signed it does.
 #[derive(Debug, Default)]
-pub(crate) struct Signed(HashMap<String, Vec<String>>);
+pub(crate) struct Signed(HashMap<String, Vec<u64>>);
 
 impl Signed {
     /// Signs all thinking of a history.
     pub(crate) fn of(request: &Request) -> Self {
         let mut signed = Self::default();
-        for (_, _, thinking, prefix) in prefixes(request) {
-            signed.0.entry(thinking).or_default().push(prefix);
-        }
+        signed.sign(request, 0);
         signed
+    }
+
+    /// Signs the thinking of message `from` and those after it.
+    pub(crate) fn sign(&mut self, request: &Request, from: usize) {
+        for (_, thinking, prefix) in prefixes(request).into_iter().filter(|((i, _), ..)| *i >= from) {
+            self.0.entry(thinking).or_default().push(prefix);
+        }
+    }
+
+    /// What is known of all thinking of a history.
+    pub(crate) fn seals(&self, request: &Request) -> Known {
+        let known = prefixes(request).into_iter().map(|(place, thinking, prefix)| {
+            let seal = match self.0.get(&thinking) {
+                None => Seal::Forged,
+                Some(signed) if signed.contains(&prefix) => Seal::Fits,
+                Some(_) => Seal::Unbound,
+            };
+            (place, seal)
+        });
+        Known(known.collect())
     }
 }
 
 impl Seals for Signed {
     fn seal(&self, request: &Request, message: usize, block: usize) -> Seal {
-        let all = prefixes(request);
-        let this = all.iter().find(|(i, j, ..)| (*i, *j) == (message, block));
-        match this.and_then(|(_, _, thinking, prefix)| Some((self.0.get(thinking)?, prefix))) {
-            None => Seal::Forged,
-            Some((signed, now)) if signed.contains(now) => Seal::Fits,
-            Some(_) => Seal::Unbound,
-        }
+        self.seals(request).seal(request, message, block)
     }
 }
 
-/// All thinking: where, what, and what is before it, cache marks left out; behind a summary of the API's, from that on.
-fn prefixes(request: &Request) -> Vec<(usize, usize, String, String)> {
-    let head =
-        plain(request.field("system").unwrap_or("null")) + &plain(request.field("tools").unwrap_or("null"));
+/// What is known of the thinking of one request.
+pub(crate) struct Known(HashMap<(usize, usize), Seal>);
+
+impl Seals for Known {
+    fn seal(&self, _: &Request, message: usize, block: usize) -> Seal {
+        self.0[&(message, block)]
+    }
+}
+
+/// All thinking: where, what, and a hash of what is before it, cache marks left out; behind a summary of the API's, from that on.
+fn prefixes(request: &Request) -> Vec<((usize, usize), String, u64)> {
+    let mut head = DefaultHasher::new();
+    for field in ["system", "tools"] {
+        plain(request.field(field).unwrap_or("null")).hash(&mut head);
+    }
     let mut prefix = head.clone();
     let mut all = Vec::new();
     for (i, entry) in request.messages().iter().enumerate() {
@@ -445,12 +469,11 @@ fn prefixes(request: &Request) -> Vec<(usize, usize, String, String)> {
                 prefix.clone_from(&head);
             }
             if block.kind == Kind::Thinking {
-                all.push((i, j, json.clone(), prefix.clone()));
+                all.push(((i, j), json.clone(), prefix.finish()));
             }
             let text = serde_json::from_str::<String>(&json)
                 .map(|text| json!({"type": "text", "text": text}).to_string());
-            prefix.push_str(message.role().as_str());
-            prefix.push_str(&text.unwrap_or(json));
+            (message.role(), text.unwrap_or(json)).hash(&mut prefix);
         }
     }
     all

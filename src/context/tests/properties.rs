@@ -2,16 +2,18 @@
 
 use proptest::prelude::*;
 use proptest::strategy::Strategy as _;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::super::Strategy;
 use super::super::*;
+use super::grammar::history;
 use super::profile;
 use super::scripts::{Host, Talk, steps};
 
-fn policies() -> impl proptest::strategy::Strategy<Value = Policy> {
+/// Policies of all kinds, for conversations of a few times so many tokens.
+fn policies(tokens: u64) -> impl proptest::strategy::Strategy<Value = Policy> {
     let clear = ClearToolUses {
-        trigger: Amount::InputTokens(500),
+        trigger: Amount::InputTokens(tokens / 4),
         clear_tool_inputs: ClearInputs::All(true),
         ..ClearToolUses::default()
     };
@@ -26,14 +28,8 @@ fn policies() -> impl proptest::strategy::Strategy<Value = Policy> {
         Just(Strategy::ClearToolUses(clear)),
     ];
     let budget = prop_oneof![
-        (1..2_000_u64, 1..2_000_u64).prop_map(|(low, more)| Budget::tokens(low + more, low).unwrap()),
+        (1..tokens, 1..tokens).prop_map(|(low, more)| Budget::tokens(low + more, low).unwrap()),
         (1..20_u64, 1..20_u64).prop_map(|(low, more)| Budget::messages(low + more, low).unwrap()),
-    ];
-    let binding = prop_oneof![
-        3 => Just(Binding::StripThinking),
-        1 => Just(Binding::DropBlock),
-        2 => Just(Binding::Ignore),
-        1 => Just(Binding::AppendOnly),
     ];
     let pins = prop_oneof![
         3 => Just(vec![Pin::FirstTask, Pin::LatestTask]),
@@ -41,14 +37,26 @@ fn policies() -> impl proptest::strategy::Strategy<Value = Policy> {
         1 => Just(vec![]),
         1 => (0..20_usize).prop_map(|number| vec![Pin::Message(number)]),
     ];
-    (prop::collection::vec(one, 0..3), budget, binding, pins, 3_000..30_000_u64).prop_map(
-        |(strategies, budget, binding, pins, window)| Policy {
-            pins,
-            profile: profile(binding, window),
-            output: 1_000,
-            ..Policy::new(budget, strategies)
-        },
-    )
+    let own = (prop::collection::vec(one, 0..3), budget, pins)
+        .prop_map(|(strategies, budget, pins)| Policy { pins, ..Policy::new(budget, strategies) });
+    let policy = prop_oneof![
+        8 => own,
+        1 => Just(Policy::default()),
+        1 => (0..20_usize).prop_map(Policy::sliding_window),
+        1 => (1..tokens).prop_map(Policy::compact_with_summary),
+        1 => (1..tokens).prop_map(Policy::selective_retention),
+    ];
+    let binding = prop_oneof![
+        3 => Just(Binding::StripThinking),
+        1 => Just(Binding::DropBlock),
+        2 => Just(Binding::Ignore),
+        1 => Just(Binding::AppendOnly),
+    ];
+    (policy, binding, tokens / 4..tokens * 10).prop_map(|(policy, binding, room)| Policy {
+        profile: Profile { mid_system: true, ..profile(binding, 1_000 + room) },
+        output: 1_000,
+        ..policy
+    })
 }
 
 fn hosts() -> impl proptest::strategy::Strategy<Value = Host> {
@@ -65,21 +73,34 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn every_request_is_valid(steps in steps(), policy in policies(), host in hosts()) {
-        let mut talk = Talk::new(&policy, host);
-        for step in &steps {
-            if talk.step(step).is_none() {
-                break;
-            }
-        }
-        // Every request on the way was judged; so is what would come now.
-        let transcript = &talk.transcript;
-        let Ok(planned) = plan(transcript, &policy) else { return Ok(()) };
-        check(transcript, &policy, &planned)?;
+    fn every_request_is_valid(steps in steps(), policy in policies(2_000), host in hosts()) {
+        let mut talk = Talk::new(&json!({"messages": []}), &policy, host);
+        let _ = steps.iter().try_for_each(|step| talk.step(step));
+        check(&talk.transcript, &policy)?;
+    }
+
+    #[test]
+    fn what_is_valid_stays_valid(whole in history(), policy in policies(300), host in hosts()) {
+        let model = Profile::of(whole["model"].as_str().unwrap());
+        let binding = match (model.binding, policy.profile.binding) {
+            (Binding::StripThinking, binding) if binding != Binding::Ignore => binding,
+            (binding, _) => binding,
+        };
+        let policy = Policy {
+            profile: Profile { binding, window: policy.profile.window, ..model },
+            ..policy
+        };
+        let mut talk = Talk::new(&whole, &policy, host);
+        let heard = whole["messages"].as_array().unwrap().iter().try_for_each(|message| talk.hear(message));
+        // Messages of the user's and results of tools are last.
+        heard.and_then(|()| talk.asked());
+        check(&talk.transcript, &policy)?;
     }
 }
 
-fn check(transcript: &Transcript, policy: &Policy, planned: &Plan) -> Result<(), TestCaseError> {
+/// What would be sent now: every request on the way was judged.
+fn check(transcript: &Transcript, policy: &Policy) -> Result<(), TestCaseError> {
+    let Ok(planned) = &plan(transcript, policy) else { return Ok(()) };
     let request = render(transcript, planned);
 
     // A plan gives the same bytes again, and so does the log.
@@ -90,49 +111,18 @@ fn check(transcript: &Transcript, policy: &Policy, planned: &Plan) -> Result<(),
     let log = Transcript::from_lines(&lines).unwrap();
     prop_assert_eq!(&plan(&log, policy).unwrap(), planned);
 
-    // Messages that are sent are the bytes that came, in their order, but for changes that the plan lists.
-    let mut rest = &request[..];
-    for verdict in planned.atoms.iter().filter(|verdict| verdict.fate.is_sent()) {
-        for number in verdict.messages.clone() {
-            let message = transcript.get(number).unwrap();
-            let change = |block: usize| {
-                planned.changes.iter().find(|change| (change.message, change.block) == (number, block))
-            };
-            if !planned.changes.iter().any(|change| change.message == number) {
-                let at = rest.find(message.json());
-                prop_assert!(at.is_some(), "message {} is not as it came", number);
-                rest = &rest[at.unwrap() + message.json().len()..];
-                continue;
-            }
-            for (at, block) in message.blocks().iter().enumerate() {
-                if change(at).is_none() {
-                    let json = message.block_json(block);
-                    prop_assert!(rest.contains(json), "block {}.{} is not as it came", number, at);
-                }
-            }
-        }
-    }
-
-    // Pins and tools stay.
-    let fate =
-        |number: usize| planned.atoms.iter().find(|verdict| verdict.messages.contains(&number)).unwrap().fate;
-    let is_task = |message: &Message| {
-        message.role() == Role::User && message.blocks().iter().all(|block| block.kind != Kind::ToolResult)
-    };
-    for (number, message) in transcript.messages().enumerate() {
-        let is_state = message.blocks().iter().any(|block| block.kind == Kind::ToolChange);
-        let is_pinned = policy.pins.contains(&Pin::Message(number));
-        prop_assert!(!is_state && !is_pinned || fate(number).is_sent(), "message {} is lost", number);
-    }
-    if policy.pins.contains(&Pin::FirstTask) {
-        let first = transcript.messages().position(is_task);
-        prop_assert!(first.is_none_or(|first| fate(first).is_sent()));
+    // Messages without changes are the bytes that came.
+    let sent = planned.atoms.iter().filter(|verdict| verdict.fate.is_sent());
+    for number in sent.flat_map(|verdict| verdict.messages.clone()) {
+        let is_changed = planned.changes.iter().any(|change| change.message == number);
+        prop_assert!(is_changed || request.contains(transcript.get(number).unwrap().json()));
     }
 
     // It fits, or says that it does not.
     prop_assert!(planned.tokens <= policy.limit() || planned.wanted.is_some());
 
-    // What is sent, taken for a conversation of its own, is left alone, when it is below the mark.
+    // What is sent, taken for a conversation of its own, is left alone, when it is below the mark and always was: what a
+    // compaction of the API's stands for may have been above it.
     let sent: Vec<&serde_json::value::RawValue> = serde_json::from_str(&request).unwrap();
     let sent: Transcript = sent.iter().map(|json| Message::from_json(json.get()).unwrap()).collect();
     let size = |plan: &Plan| match policy.budget.unit() {
@@ -144,6 +134,7 @@ fn check(transcript: &Transcript, policy: &Policy, planned: &Plan) -> Result<(),
         && second.edits.is_empty()
         && size(&second) < policy.budget.high()
         && !has_own_mark
+        && !planned.atoms.iter().any(|verdict| verdict.fate == Fate::Compacted)
     {
         let second = plan(&sent, policy).unwrap();
         prop_assert!(second.edits.is_empty());

@@ -1,11 +1,12 @@
-//! Conversations of all kinds, and an API that answers by them: it signs thinking, and counts.
+//! Conversations under way, with an API that answers: what is asked of it is judged, and it signs thinking and counts.
 
 use proptest::prelude::*;
 use proptest::strategy::Strategy;
 use serde_json::{Value, json};
 
+use super::super::rules::Fault;
 use super::super::*;
-use super::judge::{Seal, judge};
+use super::grammar::Signed;
 use super::prose;
 
 /// What happens next.
@@ -17,28 +18,25 @@ pub(super) enum Step {
     Document { bytes: usize },
     /// The assistant answers.
     Say { bytes: usize, thinks: bool },
-    /// The assistant only thinks.
-    Think,
     /// Calls, and their results in one message or several, with words of the user after them.
     Round { calls: usize, bytes: usize, thinks: bool, is_split: bool, says_more: bool, fails: bool },
     /// A search by the API, in one message or two.
     Search { is_paused: bool },
     /// Code of the API's that calls tools of the client's.
     Code { calls: usize, bytes: usize },
-    /// The operator adds a tool.
+    /// The operator adds a tool before the assistant answers.
     AddTool,
     /// The assistant looks at an image.
     Image,
 }
 
 pub(super) fn steps() -> impl Strategy<Value = Vec<Step>> {
-    use Step::{AddTool, Code, Document, Image, Round, Say, Search, Task, Think};
+    use Step::{AddTool, Code, Document, Image, Round, Say, Search, Task};
     let bytes = || prop_oneof![4 => 1..400_usize, 1 => 400..6_000_usize];
     let step = prop_oneof![
         3 => (bytes(), 1..3_usize).prop_map(|(bytes, parts)| Task { bytes, parts }),
         1 => bytes().prop_map(|bytes| Document { bytes }),
         4 => (bytes(), any::<bool>()).prop_map(|(bytes, thinks)| Say { bytes, thinks }),
-        1 => Just(Think),
         8 => (1..4_usize, bytes(), any::<[bool; 4]>()).prop_map(
             |(calls, bytes, [thinks, is_split, says_more, fails])| {
                 Round { calls, bytes, thinks, is_split, says_more, fails }
@@ -66,21 +64,24 @@ pub(super) struct Talk<'a> {
     policy: &'a Policy,
     host: Host,
     next: usize,
-    documents: usize,
     summaries: usize,
+    /// The request without its messages.
+    head: String,
+    signed: Signed,
     /// The last request, and its plan.
     pub(super) last: Option<(String, Plan)>,
 }
 
 impl<'a> Talk<'a> {
-    pub(super) fn new(policy: &'a Policy, host: Host) -> Self {
+    pub(super) fn new(head: &Value, policy: &'a Policy, host: Host) -> Self {
         Self {
             transcript: Transcript::default(),
             policy,
             host,
             next: 0,
-            documents: 0,
             summaries: 0,
+            head: head.to_string(),
+            signed: Signed::default(),
             last: None,
         }
     }
@@ -117,13 +118,8 @@ impl<'a> Talk<'a> {
                 self.push(&json!({"role": "user", "content": [
                     {"type": "document", "title": title, "source": source, "citations": {"enabled": true}},
                     {"type": "text", "text": "What does it say?"}]}));
-                self.documents = self
-                    .asked()?
-                    .iter()
-                    .flat_map(|m| m["content"].as_array().into_iter().flatten())
-                    .filter(|block| block["type"] == "document")
-                    .count();
-                let citation = json!({"type": "char_location", "cited_text": "x", "document_index": self.documents - 1,
+                let documents = self.asked()?.json().matches(r#"{"type":"document""#).count();
+                let citation = json!({"type": "char_location", "cited_text": "x", "document_index": documents - 1,
                     "document_title": title, "start_char_index": 0, "end_char_index": 1});
                 self.answer(
                     &[json!({"type": "text", "text": "It says x.", "citations": [citation]})],
@@ -135,7 +131,6 @@ impl<'a> Talk<'a> {
                 let text = text(bytes, self.next);
                 self.answer(&[json!({"type": "text", "text": text})], thinks)?;
             }
-            Step::Think => self.answer(&[], true)?,
             Step::Round { calls, bytes, thinks, is_split, says_more, fails } => {
                 let ids: Vec<String> = (0..calls).map(|_| self.id("toolu")).collect();
                 let blocks: Vec<Value> = ids
@@ -170,7 +165,7 @@ impl<'a> Talk<'a> {
                     blocks.push(
                         json!({"type": "tool_use", "id": id, "name": "grep", "input": {}, "caller": caller}),
                     );
-                    self.push_answer(&blocks, false)?;
+                    self.answer(&blocks, false)?;
                     self.results(&[id], bytes, false, false, false);
                     blocks.clear();
                 }
@@ -182,6 +177,7 @@ impl<'a> Talk<'a> {
             Step::AddTool => {
                 let name = self.id("tool");
                 self.push(&json!({"role": "system", "content": [{"type": "tool_addition", "name": name}]}));
+                self.answer(&[json!({"type": "text", "text": "I see."})], false)?;
             }
             Step::Image => {
                 let id = self.id("toolu");
@@ -219,39 +215,46 @@ impl<'a> Talk<'a> {
         }
     }
 
+    /// Answers with these blocks.
     fn answer(&mut self, blocks: &[Value], thinks: bool) -> Option<()> {
-        self.push_answer(blocks, thinks)
-    }
-
-    /// Asks, judges what is asked, and answers with these blocks.
-    fn push_answer(&mut self, blocks: &[Value], thinks: bool) -> Option<()> {
-        let asked = self.asked()?;
-        let mut seal = Seal::of(&asked);
-        let mut content = Vec::new();
+        let mut content = blocks.to_vec();
         if thinks {
             self.next += 1;
-            let thinking = format!("{} {}", self.next, prose(60));
-            content.push(json!({"type": "thinking", "thinking": thinking, "signature": seal.signature()}));
-            seal.add("assistant", &content[0]);
+            let (thinking, signature) = (format!("{} {}", self.next, prose(60)), self.next.to_string());
+            content.insert(0, json!({"type": "thinking", "thinking": thinking, "signature": signature}));
         }
-        content.extend(blocks.iter().cloned());
-        self.push(&json!({"role": "assistant", "content": content}));
-        if self.host.reports {
-            let (request, plan) = self.last.as_ref().unwrap();
+        self.hear(&json!({"role": "assistant", "content": content}))
+    }
+
+    /// Takes in the next message; before one of the assistant's, it is asked for.
+    pub(super) fn hear(&mut self, message: &Value) -> Option<()> {
+        if message["role"] == "assistant" && !self.transcript.is_empty() {
+            let asked = self.asked()?;
+            let before = asked.messages().len();
+            let messages = asked.messages().iter().map(|entry| match entry {
+                Entry::Message(message) => message.clone(),
+                Entry::Broken { .. } => unreachable!("it was judged"),
+            });
+            let answer = Message::from_value(message).unwrap();
+            self.signed.sign(&asked.with_messages(messages.chain([answer])), before);
+        }
+        self.push(message);
+        if let Some((request, plan)) = self.last.as_ref().filter(|_| self.host.reports && !self.can_answer())
+        {
             let tokens = u64::try_from(request.len() / 4 + 300).unwrap();
-            let output = u64::try_from(Value::from(content).to_string().len() / 4).unwrap();
+            let output = u64::try_from(message.to_string().len() / 4).unwrap();
             let usage = Usage { input: tokens, output, edits: plan.edits.len(), ..Usage::default() };
             self.transcript.note(Note::Usage(usage));
         }
         Some(())
     }
 
-    /// The messages of the request that is made now, judged.
-    pub(super) fn asked(&mut self) -> Option<Vec<Value>> {
+    /// The request that is made now, judged; `None`: what must stay does not fit.
+    pub(super) fn asked(&mut self) -> Option<Request> {
         let mut plan = plan(&self.transcript, self.policy).ok()?;
         while let Some(wanted) = plan.wanted {
-            let messages: Vec<Value> = serde_json::from_str(&wanted.messages).unwrap();
-            judge(&messages, false).unwrap();
+            let messages: Value = serde_json::from_str(&wanted.messages).unwrap();
+            assert_eq!(validate(&messages), []);
             self.summaries += 1;
             let fails = self.host.fails != 0 && self.summaries.is_multiple_of(self.host.fails);
             self.transcript.note(if fails {
@@ -262,21 +265,63 @@ impl<'a> Talk<'a> {
             plan = super::super::plan(&self.transcript, self.policy).ok()?;
             assert!(self.summaries < 200, "a summary leads to no end of summaries");
         }
-        let request = render(&self.transcript, &plan);
-        let messages: Vec<Value> = serde_json::from_str(&request).unwrap();
-        let is_bound = self.policy.profile.binding != Binding::Ignore && !plan.needs.drops_blocks;
-        if let Err(wrong) = judge(&messages, is_bound) {
-            panic!("{wrong}\n{request}\n{plan:#?}");
-        }
+        let messages = render(&self.transcript, &plan);
         if let Some((last, before)) = &self.last
             && before.edits == plan.edits
         {
             assert!(
-                request.starts_with(&last[..last.len() - 1]),
-                "the prefix changed without an edit\n{last}\n{request}"
+                messages.starts_with(&last[..last.len() - 1]),
+                "the prefix changed without an edit\n{last}\n{messages}"
             );
         }
-        self.last = Some((request, plan));
-        Some(messages)
+        let request = Request::from_json(&splice(&self.head, &messages, &plan.needs).unwrap()).unwrap();
+        let wrong = self.wrong(&request);
+        assert!(wrong.is_empty(), "{wrong:#?}\n{messages}\n{plan:#?}");
+        self.last = Some((messages, plan));
+        Some(request)
     }
+
+    /// What is wrong with a request that is made now, as such and as an edit of the log.
+    fn wrong(&self, request: &Request) -> Vec<Violation> {
+        let mut wrong = violations(request, &self.policy.profile, &self.signed.seals(request));
+        let whole =
+            Request::from_json(&self.head).unwrap().with_messages(self.transcript.messages().cloned());
+        // What came after an edit is bound to what was sent, and cites that: signatures and titles tell.
+        let edits = compare(&whole, request, &self.pins());
+        wrong.extend(
+            edits.into_iter().filter(|it| !matches!(it.fault, Fault::ChangedPrefix | Fault::LostDocument)),
+        );
+        assert!(cites_what_is_there(&request.to_value()), "{}", request.json());
+        wrong
+    }
+
+    /// The messages that the policy pins.
+    fn pins(&self) -> Vec<usize> {
+        let is_result =
+            |message: &Message| message.blocks().iter().any(|block| block.kind == Kind::ToolResult);
+        let is_task = |message: &Message| message.role() == Role::User && !is_result(message);
+        let pinned = |pin: &Pin| match pin {
+            Pin::Message(number) => Some(*number),
+            Pin::FirstTask => self.transcript.messages().position(is_task),
+            // Words behind results belong to the task before them.
+            Pin::LatestTask => None,
+        };
+        self.policy.pins.iter().filter_map(pinned).collect()
+    }
+}
+
+/// Whether each citation finds its document by number.
+fn cites_what_is_there(request: &Value) -> bool {
+    let messages = request["messages"].as_array().into_iter().flatten();
+    let mut titles = Vec::new();
+    messages.flat_map(|message| message["content"].as_array().into_iter().flatten()).all(|block| {
+        if block["type"] == "document" {
+            titles.push(&block["title"]);
+        }
+        let mut citations = block["citations"].as_array().into_iter().flatten();
+        citations.all(|citation| {
+            let index = citation["document_index"].as_u64().and_then(|index| usize::try_from(index).ok());
+            index.and_then(|index| titles.get(index)) == Some(&&citation["document_title"])
+        })
+    })
 }

@@ -99,7 +99,8 @@ pub(super) fn decide<'k>(
             && f64::from(score) > entries.similar_threshold;
         if new.supersedes.contains(&one.id) || has_key || is_so_alike {
             superseded.push(one);
-        } else if score >= LEAST_SIMILAR {
+        // The note of a session says much, and is no statement that another could be the newer form of.
+        } else if score >= LEAST_SIMILAR && one.record.category.is_some() {
             let (content, differs) = (one.content().to_owned(), saying.differences(old));
             let order = score + one.likeness.words;
             similar.push((order, Similar { id: one.id, content, score, differs }));

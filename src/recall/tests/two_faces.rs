@@ -226,3 +226,16 @@ fn what_is_stored_again_ends_when_it_is_said_last() {
     bench.store("Ship on Friday.");
     end(None);
 }
+
+#[test]
+fn notes_without_a_category_do_not_crowd_out_entries_that_are_alike() {
+    let bench = Bench::new();
+    let older = bench.store("The parser ships on the third Monday of May.");
+    for n in 0..6 {
+        let text = format!("---\nimportance: 2\n---\nThe parser ships on the fourth Monday of May, {n}.\n");
+        bench.write(&format!("/memories/sessions/{n}.md"), &text);
+    }
+    let newer = bench.store("The parser ships on the fourth Monday of May.");
+    let told: Vec<_> = newer.similar.iter().map(|one| one.id).collect();
+    assert_eq!(told, [older.memory_id]);
+}

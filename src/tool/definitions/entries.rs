@@ -94,9 +94,6 @@ struct Retrieved {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(description = "How many more were found that have no room in this answer")]
     more: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(description = "Whether not all memories are known yet: ask again")]
-    partial: Option<bool>,
 }
 
 #[derive(JsonSchema)]

@@ -11,7 +11,7 @@ use crate::text;
 
 /// Characters that one answer of `memory_retrieve` has at most.
 const MOST_CHARS: usize = 16_000;
-/// Room for what stands around the memories: `{"memories":[],"more":100,"partial":true}`.
+/// Room for what stands around the memories: `{"memories":[],"more":100}`.
 const FRAME_CHARS: usize = 45;
 
 /// The answer of `memory_delete`.
@@ -165,8 +165,7 @@ pub(super) fn retrieved(found: &Retrieved) -> String {
     }
     let more = memories.len() - parts.len();
     let more = if more > 0 { format!(r#","more":{more}"#) } else { String::new() };
-    let partial = if found.is_partial { r#","partial":true"# } else { "" };
-    format!(r#"{{"memories":[{}]{more}{partial}}}"#, parts.join(","))
+    format!(r#"{{"memories":[{}]{more}}}"#, parts.join(","))
 }
 
 /// A memory whose content is cut off so that all of it has at most so many characters.
@@ -230,7 +229,7 @@ mod tests {
     }
 
     fn whole(memories: Vec<Memory>) -> Retrieved {
-        Retrieved { memories, is_partial: false }
+        Retrieved { memories }
     }
 
     #[test]
@@ -257,8 +256,6 @@ mod tests {
             )
         );
         assert_eq!(retrieved(&whole(Vec::new())), r#"{"memories":[]}"#);
-        let early = Retrieved { is_partial: true, ..Retrieved::default() };
-        assert_eq!(retrieved(&early), r#"{"memories":[],"partial":true}"#);
     }
 
     #[test]
@@ -352,7 +349,7 @@ mod tests {
         };
         fits(2, &retrieved(&whole(vec![entry.clone(), entry])));
         fits(2, &retrieved(&whole(vec![memory("x")])));
-        fits(2, &retrieved(&Retrieved { is_partial: true, ..Retrieved::default() }));
+        fits(2, &retrieved(&Retrieved::default()));
         fits(3, DELETED);
     }
 

@@ -97,6 +97,17 @@ fn the_three_most_alike_are_told_and_by_the_settings_replaced() {
 }
 
 #[test]
+fn what_has_no_category_is_not_told_as_alike() {
+    let path = MemoryPath::parse("/memories/sessions/a.md").unwrap();
+    let text = "---\nimportance: 2\n---\nTea is green.\n".to_owned();
+    let mut there = [written(MemoryId(new_ulid(0)), &path, text)];
+    there[0].likeness.cosine = 0.9;
+    assert_eq!(decided(&new("Tea is black."), &there, &Entries::default()), (None, vec![], vec![]));
+    let entry = NewEntry { supersedes: vec![there[0].id], ..new("Tea is black.") };
+    assert_eq!(decided(&entry, &there, &Entries::default()), (None, vec![0], vec![]));
+}
+
+#[test]
 fn front_matter_in_a_form_of_its_own_is_left_as_it_is() {
     let path = MemoryPath::parse("/memories/decision_log/a.md").unwrap();
     let text = "---\n{importance: 2, expires_at: 2099-12-01}\n---\nTea is green.\n".to_owned();

@@ -90,6 +90,20 @@ fn a_watch_that_is_lost_is_set_up_again() {
     world.write("a.md", "more");
     assert_eq!(notice(&store), set(&["write a.md"]));
     while looks(&store) {}
+    // One that has the inode of the one before, where the file system uses inodes again.
+    let inode = || std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(&root).unwrap());
+    for _ in 0..100 {
+        let before = inode();
+        std::fs::remove_dir_all(&root).unwrap();
+        std::fs::create_dir(&root).unwrap();
+        if inode() == before {
+            break;
+        }
+    }
+    while looks(&store) {}
+    world.write("a.md", "yet another");
+    assert_eq!(notice(&store), set(&["write a.md"]));
+    while looks(&store) {}
     // A file that others reach by another name, once that is seen.
     std::fs::hard_link(world.file("a.md"), world.base().join("link")).unwrap();
     assert!(!looks(&store), "nobody has told");
