@@ -1,7 +1,8 @@
 //! The memory as a server of the Model Context Protocol: for the agents that people already use.
 //!
-//! One server is one store; no request can name another. What is asked of it runs in the order in which it came, on one
-//! thread ([`worker`]), so that calls that come together share a sync and are answered as if one after the other.
+//! One server is one store; no request can name another. Calls run in the order in which they came, on one thread
+//! ([`worker`]), so that those that come together share a sync and are answered as if one after the other; whatever else is
+//! asked sees what the calls before it did.
 
 use std::borrow::Cow;
 use std::io;
@@ -145,7 +146,7 @@ impl ServerHandler for Server {
     ) -> Result<ListResourcesResult, ErrorData> {
         let (store, events) = (self.store.clone(), Arc::clone(&self.events));
         let cursor = request.and_then(|request| request.cursor);
-        apart(move || {
+        self.in_turn(move || {
             // Only who has said `initialize` is told without a stream.
             if context.peer.peer_info().is_some() {
                 events.lists(&context.peer);
@@ -169,7 +170,7 @@ impl ServerHandler for Server {
         _context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let store = self.store.clone();
-        apart(move || resources::read(&store, &request.uri)).await.map(Into::into)
+        self.in_turn(move || resources::read(&store, &request.uri)).await.map(Into::into)
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
@@ -186,7 +187,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let events = Arc::clone(&self.events);
-        apart(move || events.subscribe(&request.uri, &context.peer)).await
+        self.in_turn(move || events.subscribe(&request.uri, &context.peer)).await
     }
 
     async fn unsubscribe(
@@ -195,7 +196,7 @@ impl ServerHandler for Server {
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let events = Arc::clone(&self.events);
-        apart(move || {
+        self.in_turn(move || {
             events.unsubscribe(&request.uri);
             Ok(())
         })
@@ -216,7 +217,7 @@ impl ServerHandler for Server {
         _context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         let recall = self.recall.clone();
-        apart(move || prompts::get(&recall, &request)).await.map(Into::into)
+        self.in_turn(move || prompts::get(&recall, &request)).await.map(Into::into)
     }
 }
 
@@ -224,6 +225,17 @@ impl ServerHandler for Server {
 fn signature(client: &Implementation) -> Option<String> {
     let name: String = client.name.trim().chars().take(NAME_CHARS).collect();
     (!name.is_empty()).then_some(name)
+}
+
+impl Server {
+    /// As [`apart`], after the calls that came before.
+    async fn in_turn<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, ErrorData> + Send + 'static,
+    ) -> Result<T, ErrorData> {
+        self.worker.turn().await;
+        apart(work).await
+    }
 }
 
 /// Does what may wait for the disk on another thread.

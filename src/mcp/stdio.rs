@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::RoleServer;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorData, JsonRpcMessage, RequestId,
-    ServerJsonRpcMessage, ServerNotification, SubscriptionFilter,
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorData, GetMeta as _, JsonRpcMessage,
+    RequestId, ServerJsonRpcMessage, ServerNotification, SubscriptionFilter,
 };
 use rmcp::transport::Transport;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
@@ -82,6 +82,8 @@ struct State {
     open_bytes: usize,
     /// The requests that go on until the client cancels them.
     streams: HashSet<RequestId>,
+    /// Whether the client has said `initialize`, or a request told all that this would.
+    has_begun: bool,
     /// Answers that are not written.
     queued: usize,
     queued_bytes: usize,
@@ -175,6 +177,12 @@ impl<R: AsyncRead + Unpin> Stdio<R> {
                     let error = ErrorData::invalid_request(words, None);
                     return Frame::Fault(Box::new(JsonRpcMessage::error(error, None)));
                 }
+                if state.has_begun && matches!(request.request, ClientRequest::InitializeRequest(_)) {
+                    let words = "the session has begun already: `initialize` is said first, and once";
+                    let error = ErrorData::invalid_request(words, None);
+                    return Frame::Fault(Box::new(JsonRpcMessage::error(error, Some(id.clone()))));
+                }
+                state.has_begun |= begins(&request.request);
                 if matches!(request.request, ClientRequest::SubscriptionsListenRequest(_)) {
                     state.streams.insert(id.clone());
                 } else {
@@ -192,6 +200,15 @@ impl<R: AsyncRead + Unpin> Stdio<R> {
             },
             _ => Frame::Nothing,
         }
+    }
+}
+
+/// Whether a request decides of which kind the session is.
+fn begins(request: &ClientRequest) -> bool {
+    match request {
+        ClientRequest::InitializeRequest(_) => true,
+        ClientRequest::DiscoverRequest(_) | ClientRequest::PingRequest(_) => false,
+        request => request.get_meta().protocol_version().is_some(),
     }
 }
 

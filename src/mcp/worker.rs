@@ -6,11 +6,12 @@ use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use crate::error::Error;
 use crate::store::{Actor, Store};
@@ -26,8 +27,7 @@ pub(super) struct Worker {
     /// `None` once no more come.
     jobs: Option<Sender<Job>>,
     thread: Option<JoinHandle<()>>,
-    /// Held by every job that is not done.
-    waiting: Arc<()>,
+    counts: Arc<Counts>,
     views: Dispatcher,
     desk: Desk,
 }
@@ -48,7 +48,37 @@ struct Job {
     client: Option<String>,
     /// Closed when nobody waits for the answer any more.
     answer: oneshot::Sender<ToolResult>,
-    waiting: Arc<()>,
+    waiting: Waiting,
+}
+
+/// How many jobs there were, and how many of them are done or dropped.
+#[derive(Default)]
+struct Counts {
+    begun: AtomicU64,
+    done: watch::Sender<u64>,
+}
+
+/// Held by a job until it is done.
+#[derive(Default)]
+struct Waiting(Arc<Counts>);
+
+impl Waiting {
+    fn new(counts: &Arc<Counts>) -> Self {
+        counts.begun.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(counts))
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.done.send_modify(|done| *done += 1);
+    }
+}
+
+impl Counts {
+    fn is_nothing_waiting(&self) -> bool {
+        *self.done.borrow() >= self.begun.load(Ordering::Relaxed)
+    }
 }
 
 impl Worker {
@@ -64,7 +94,7 @@ impl Worker {
         let (views, its) = (dispatcher.clone(), desk.clone());
         let work = move || run(Dispatchers::new(dispatcher, actor), &its, &todo);
         let thread = thread::Builder::new().name("memdir".to_owned()).spawn(work)?;
-        Ok(Self { jobs: Some(jobs), thread: Some(thread), waiting: Arc::default(), views, desk })
+        Ok(Self { jobs: Some(jobs), thread: Some(thread), counts: Arc::default(), views, desk })
     }
 
     /// Runs a call after those that came before. `None`: it was cancelled, and before its turn it is not run at all; or it
@@ -77,7 +107,7 @@ impl Worker {
     ) -> Option<ToolResult> {
         // A view takes less time than waking the thread and being woken by it, and may be made where it came in as long as
         // nothing is before it. What is to be mended may be waited for.
-        let is_first = Pace::of(&call) == Pace::View && Arc::strong_count(&self.waiting) == 1;
+        let is_first = Pace::of(&call) == Pace::View && self.counts.is_nothing_waiting();
         if is_first && !self.desk.store.is_to_be_mended() {
             let result = attempt(|| self.views.run(&call))?;
             tracing::info!(tool = call.name, failed = result.is_error, "answered");
@@ -85,12 +115,21 @@ impl Worker {
             return Some(result);
         }
         let (answer, answered) = oneshot::channel();
-        let job = Job { call, client, answer, waiting: Arc::clone(&self.waiting) };
+        let job = Job { call, client, answer, waiting: Waiting::new(&self.counts) };
         self.jobs.as_ref()?.send(job).ok()?;
         tokio::select! {
             answer = answered => answer.ok(),
             () = cancelled => None,
         }
+    }
+}
+
+impl Worker {
+    /// Waits for the calls that came before.
+    pub(super) async fn turn(&self) {
+        let begun = self.counts.begun.load(Ordering::Relaxed);
+        // The counts are there as long as the worker is.
+        let _ = self.counts.done.subscribe().wait_for(|done| *done >= begun).await;
     }
 }
 
@@ -232,7 +271,7 @@ mod tests {
     fn job(input: Value) -> (Job, oneshot::Receiver<ToolResult>) {
         let (answer, answered) = oneshot::channel();
         let call = ToolUse { id: String::new(), name: "memory".to_owned(), input };
-        (Job { call, client: None, answer, waiting: Arc::default() }, answered)
+        (Job { call, client: None, answer, waiting: Waiting::default() }, answered)
     }
 
     fn create(path: &str) -> (Job, oneshot::Receiver<ToolResult>) {

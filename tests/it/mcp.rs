@@ -267,8 +267,6 @@ fn whatever_comes_the_connection_lives_on() {
     talk.write(b"{\"jsonrpc\":\"2.0\",\"method\":\"tools/call\",\"params\":{\"name\":\"memory\",\"arguments\":{\"path\":\"\\ud800\"}},\"id\":\"half\"}\n");
     let answer = talk.hear();
     assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!("half"), &json!(-32700)));
-    // Another beginning changes nothing that would hurt.
-    assert!(talk.ask(&initialize(OLDER, "x"))["result"].is_object());
     assert!(talk.end().answers().is_empty());
 }
 
@@ -378,6 +376,38 @@ fn calls_that_come_together_are_run_in_their_order() {
         assert!(told[at].contains(part), "{at}: {told:?}");
     }
     assert_eq!(fs::read_to_string(dir.path().join("memories/a.md")).unwrap(), "four\n");
+}
+
+#[test]
+fn what_is_asked_after_a_call_sees_what_that_did() {
+    let dir = scratch();
+    let mut talk = Talk::with(dir.path(), "t");
+    for n in 0..20 {
+        let path = format!("/memories/{n}.md");
+        let read =
+            request(format!("read {n}"), "resources/read", &json!({"uri": format!("memory://{path}")}));
+        talk.write(format!("{}\n{read}\n", call(n, &create(&path, "x\n"))).as_bytes());
+    }
+    for _ in 0..40 {
+        let answer = talk.hear();
+        assert!(answer.get("error").is_none(), "{answer}");
+    }
+}
+
+#[test]
+fn a_session_begins_once() {
+    let dir = scratch();
+    let mut talk = Talk::with(dir.path(), "t");
+    let answer = talk.ask(&initialize(STATELESS, "t"));
+    assert_eq!(answer["error"]["code"], -32600, "{answer}");
+    talk.pings();
+    let mut talk = Talk::silent(dir.path());
+    let listed = talk.ask(&stateless(1, "tools/list", json!({})));
+    assert!(listed.get("error").is_none(), "{listed}");
+    let answer = talk.ask(&initialize(OLDER, "t"));
+    assert_eq!(answer["error"]["code"], -32600, "{answer}");
+    let listed = talk.ask(&stateless(2, "tools/list", json!({})));
+    assert!(listed.get("error").is_none(), "{listed}");
 }
 
 #[test]
