@@ -383,9 +383,9 @@ fn what_is_asked_after_a_call_sees_what_that_did() {
     let dir = scratch();
     let mut talk = Talk::with(dir.path(), "t");
     for n in 0..20 {
-        let path = format!("/memories/{n}.md");
-        let read =
-            request(format!("read {n}"), "resources/read", &json!({"uri": format!("memory://{path}")}));
+        let path = format!("{n}.md");
+        let uri = json!({"uri": format!("memory:///memories/{path}")});
+        let read = request(format!("read {n}"), "resources/read", &uri);
         talk.write(format!("{}\n{read}\n", call(n, &create(&path, "x\n"))).as_bytes());
     }
     for _ in 0..40 {
