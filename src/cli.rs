@@ -558,6 +558,9 @@ pub fn main() -> ExitCode {
 /// Whether `hook` is the command, though options stand before it that are none there.
 #[cfg(feature = "mcp")]
 fn is_for_a_hook(arguments: &[OsString]) -> bool {
+    if arguments.iter().all(|argument| argument != hook::NAME) {
+        return false;
+    }
     let commands = Cli::command();
     let is_command = |argument: &&OsString| commands.find_subcommand(argument).is_some();
     arguments.iter().skip(1).find(is_command).is_some_and(|name| name == hook::NAME)
