@@ -43,6 +43,14 @@ pub fn echo(value: &str) -> Cow<'_, str> {
     }
 }
 
+/// A text in one line, without characters that are not seen.
+#[cfg(feature = "search")]
+#[must_use]
+pub fn one_line(text: &str) -> String {
+    let words: Vec<_> = text.split_whitespace().collect();
+    path::without_invisible(&words.join(" ")).into_owned()
+}
+
 /// The first `chars` characters, if there are more.
 fn cut(value: &str, chars: usize) -> Option<&str> {
     if value.len() <= chars {

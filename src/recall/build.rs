@@ -4,7 +4,7 @@
 use std::sync::MutexGuard;
 use std::sync::mpsc::{self, Receiver, TryRecvError};
 
-use super::catalog::{Built, Catalog, Pace};
+use super::catalog::{Built, Catalog, Rebuild};
 use super::{Recall, Result, lock};
 use crate::store::History;
 
@@ -26,8 +26,8 @@ impl Recall {
         let mut builder = lock(&self.builder);
         builder.hear(&mut catalog);
         let is_patient = !self.is_watching || matches!(*builder, Builder::Failed);
-        let pace = if is_patient { Pace::Whole } else { Pace::Words };
-        let history = catalog.catch_up(&self.store, pace)?;
+        let rebuild = if is_patient { Rebuild::Now } else { Rebuild::Never };
+        let history = catalog.catch_up(&self.store, rebuild)?;
         if !is_patient && catalog.wants_building() && matches!(*builder, Builder::Nobody) {
             let (say, built) = mpsc::channel();
             let store = self.store.clone();

@@ -19,13 +19,13 @@ const MOST_DOCS: usize = 50_000;
 const MOST_BYTES: usize = 64 << 20;
 /// What is done about an index of another model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Pace {
+pub(super) enum Rebuild {
     /// It is made anew, however long that takes.
-    Whole,
+    Now,
     /// Its words are enough.
-    Words,
+    Never,
     /// It is made anew on the disk, with all that is new, unless another process does that.
-    Disk,
+    OnDisk,
 }
 
 /// What came of building.
@@ -69,18 +69,18 @@ enum Place {
 
 impl Catalog {
     /// Brings what is known up to what the journal holds now; returns the history that it is of.
-    pub(super) fn catch_up(&mut self, store: &Store, pace: Pace) -> Result<History> {
+    pub(super) fn catch_up(&mut self, store: &Store, rebuild: Rebuild) -> Result<History> {
         let history = store.history()?;
         // A redaction that comes meanwhile waits until nothing of what was read before can be written any more.
         history.freeze()?;
         let open = match &mut self.open {
             Some(open) => open,
-            closed => closed.insert(Open::new(store, pace)?),
+            closed => closed.insert(Open::new(store, rebuild)?),
         };
-        if pace == Pace::Disk && open.index.wants_rebuild() {
+        if rebuild == Rebuild::OnDisk && open.index.wants_rebuild() {
             open.clear();
         }
-        let reader = Reader { store, history: &history, pace };
+        let reader = Reader { store, history: &history, rebuild };
         if reader.read(open)?.is_break() {
             // It is of another history.
             open.clear();
@@ -88,7 +88,7 @@ impl Catalog {
         }
         if open.place == Place::Lost {
             // Its directory is gone, as after a redaction: it is made anew.
-            *open = Open::new(store, pace)?;
+            *open = Open::new(store, rebuild)?;
             let _ = reader.read(open)?;
             if open.place == Place::Lost {
                 open.place = Place::Memory;
@@ -142,19 +142,19 @@ impl Catalog {
             return Ok(answer);
         }
         open.clear();
-        let _ = Reader { store, history, pace: Pace::Words }.read(open)?;
+        let _ = Reader { store, history, rebuild: Rebuild::Never }.read(open)?;
         ask(open).map_err(|error| Error::read("search the index", std::io::Error::other(error.to_string())))
     }
 
     /// Makes the index on the disk anew if it is of another model, and catches it up.
     pub(super) fn build(store: &Store) -> Built {
         let mut catalog = Self::default();
-        match Open::new(store, Pace::Disk) {
+        match Open::new(store, Rebuild::OnDisk) {
             Ok(open) if open.index.is_busy() => return Built::Busy,
             Ok(open) => catalog.open = Some(open),
             Err(_) => return Built::Failed,
         }
-        match (catalog.catch_up(store, Pace::Disk), &catalog.open) {
+        match (catalog.catch_up(store, Rebuild::OnDisk), &catalog.open) {
             (Ok(_), Some(open)) if open.place == Place::Disk && open.base == open.mark => Built::Whole,
             (Ok(_), Some(open)) if open.place == Place::Disk => Built::Busy,
             _ => Built::Failed,
@@ -183,11 +183,11 @@ impl Catalog {
 }
 
 impl Open {
-    fn new(store: &Store, pace: Pace) -> Result<Self> {
+    fn new(store: &Store, rebuild: Rebuild) -> Result<Self> {
         let (dir, model) = (store.index_dir(), model(store)?);
-        let index = match pace {
-            Pace::Whole | Pace::Disk => Index::open(&dir, model),
-            Pace::Words => Index::open_for_words(&dir, model),
+        let index = match rebuild {
+            Rebuild::Now | Rebuild::OnDisk => Index::open(&dir, model),
+            Rebuild::Never => Index::open_for_words(&dir, model),
         };
         let index = index.map_err(|error| unusable(&error))?;
         Ok(Self {
@@ -228,7 +228,7 @@ impl Open {
 struct Reader<'a> {
     store: &'a Store,
     history: &'a History,
-    pace: Pace,
+    rebuild: Rebuild,
 }
 
 impl Reader<'_> {
@@ -275,7 +275,7 @@ impl Reader<'_> {
 
     /// Takes changed memories in, into the index where they are many.
     fn take(&self, open: &mut Open, docs: Vec<Doc>, mark: Mark) {
-        let is_few = docs.len() + open.tail.len() <= LONG && self.pace != Pace::Disk;
+        let is_few = docs.len() + open.tail.len() <= LONG && self.rebuild != Rebuild::OnDisk;
         if is_few || open.place == Place::Memory || !open.index.has_meaning() {
             return open.keep(docs, mark);
         }
@@ -287,14 +287,14 @@ impl Reader<'_> {
         let written = match self.store.make_index_dir() {
             Ok(_) if open.is_anew => open.index.rebuild(mark, &mut docs.iter().cloned()),
             Ok(_) => open.index.update(open.base, mark, &mut docs.iter().cloned()),
-            Err(_) if self.pace == Pace::Disk => {
+            Err(_) if self.rebuild == Rebuild::OnDisk => {
                 open.place = Place::Memory;
                 return;
             }
             Err(_) => Ok(Written::Busy),
         };
         match written {
-            Ok(Written::Done) if self.pace == Pace::Whole && open.index.wants_rebuild() => open.clear(),
+            Ok(Written::Done) if self.rebuild == Rebuild::Now && open.index.wants_rebuild() => open.clear(),
             Ok(Written::Done) if open.index.seal() == mark => open.adopt(),
             // While somebody else does it all is kept in memory.
             Ok(Written::Busy) => open.keep(docs, mark),

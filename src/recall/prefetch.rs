@@ -6,6 +6,7 @@
 use std::fmt::Write as _;
 
 use super::{Ask, Memory, Recall, Result};
+use crate::text::one_line;
 
 /// What is to be told.
 #[derive(Debug, Clone, PartialEq)]
@@ -88,10 +89,4 @@ fn line(memory: &Memory) -> String {
         shown.push('…');
     }
     format!("- [{label}] {shown}\n")
-}
-
-/// A text in one line, without characters that are not seen.
-fn one_line(text: &str) -> String {
-    let words: Vec<_> = text.split_whitespace().collect();
-    crate::path::without_invisible(&words.join(" ")).into_owned()
 }

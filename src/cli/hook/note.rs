@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::guard::Guard;
 use crate::path::{MemoryPath, without_invisible};
 use crate::store::Store;
+use crate::text::one_line;
 
 /// Where the notes are.
 const DIRECTORY: &str = "sessions";
@@ -173,11 +174,6 @@ fn quote(text: &str) -> String {
         let _ = writeln!(quoted, "{}", format!("> {line}").trim_end());
     }
     quoted
-}
-
-fn one_line(text: &str) -> String {
-    let words: Vec<_> = text.split_whitespace().collect();
-    without_invisible(&words.join(" ")).into_owned()
 }
 
 /// A text, as far as it may be noted, without secrets and without what is no text but coded as such.
