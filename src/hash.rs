@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use sha2::{Digest, Sha256};
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::{Digest as _, Sha256};
 
 /// The SHA-256 of some bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -24,6 +25,15 @@ impl Hash {
         }
         Self(state.finalize().into())
     }
+}
+
+/// The code (HMAC-SHA-256) of `parts`, one after the other, by which who has `key` knows them again.
+pub(crate) fn keyed(key: &[u8; 32], parts: &[&[u8]]) -> Hash {
+    let mut state = Hmac::<Sha256>::new_from_slice(key).expect("a key of any length will do");
+    for part in parts {
+        state.update(part);
+    }
+    Hash(state.finalize().into_bytes().into())
 }
 
 /// Hashes what comes in pieces.

@@ -59,6 +59,7 @@ compile_error!(
 pub mod cli;
 pub mod context;
 mod disk;
+pub mod double;
 #[cfg_attr(
     not(feature = "search"),
     allow(dead_code, unused_imports, reason = "the rest of it is for what makes and retrieves entries")
@@ -69,6 +70,8 @@ mod fail;
 mod guard;
 mod hash;
 mod home;
+#[cfg(feature = "http")]
+mod http;
 mod id;
 #[cfg(feature = "search")]
 mod index;

@@ -122,7 +122,7 @@ impl Message {
     }
 
     /// The message with other blocks, of whom it may be another's; all other fields stay as they are.
-    pub(super) fn with_blocks<T: AsRef<str>>(&self, role: Role, blocks: impl Iterator<Item = T>) -> Self {
+    pub(crate) fn with_blocks<T: AsRef<str>>(&self, role: Role, blocks: impl Iterator<Item = T>) -> Self {
         let role = format!("\"{}\"", role.as_str());
         let changes = [("role", Some(role.as_str())), ("content", Some(&fields::list(blocks)))];
         let fields = fields::Fields::read(&self.raw).unwrap_or_default();

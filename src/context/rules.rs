@@ -206,7 +206,8 @@ pub struct Violation {
 }
 
 /// How the API refuses a request.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{status} {kind}: {message}")]
 #[non_exhaustive]
 pub struct ApiError {
     /// The status of HTTP.
@@ -215,6 +216,12 @@ pub struct ApiError {
     pub kind: &'static str,
     /// `error.message`
     pub message: String,
+}
+
+impl ApiError {
+    pub(crate) fn new(status: u16, kind: &'static str, message: String) -> Self {
+        Self { status, kind, message }
+    }
 }
 
 impl Violation {
@@ -252,7 +259,7 @@ impl Violation {
     #[must_use]
     pub fn api_error(&self) -> Option<ApiError> {
         let message = fill(self.fault.row().message.as_ref()?, &self.path, self.place, &self.facts);
-        Some(ApiError { status: 400, kind: "invalid_request_error", message })
+        Some(ApiError::new(400, "invalid_request_error", message))
     }
 
     /// The same of another place.

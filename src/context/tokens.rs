@@ -8,7 +8,7 @@ use std::ops::{AddAssign, Sub, SubAssign};
 use memchr::memmem;
 use serde_json::Value;
 
-use super::block::Kind;
+use super::block::{Block, Kind};
 use super::message::Message;
 use super::speech;
 
@@ -36,17 +36,22 @@ impl Mix {
     pub fn of(message: &Message) -> Self {
         let mut mix = Self { code: 16, ..Self::default() };
         for block in message.blocks() {
-            let json = message.block_json(block);
-            match block.kind {
-                Kind::Thinking => match speech::thinking(json) {
-                    Some(bytes) => mix.prose += signed(bytes),
-                    None => mix.code += signed(json.len()),
-                },
-                _ if memmem::find(json.as_bytes(), b"\"base64\"").is_some() => mix += with_files(json),
-                _ => mix += Self::of_text(json),
-            }
+            mix += Self::of_block(message, block);
         }
         mix
+    }
+
+    /// The make-up of a block of a message.
+    pub(crate) fn of_block(message: &Message, block: &Block) -> Self {
+        let json = message.block_json(block);
+        match block.kind {
+            Kind::Thinking => match speech::thinking(json) {
+                Some(bytes) => Self { prose: signed(bytes), ..Self::default() },
+                None => Self { code: signed(json.len()), ..Self::default() },
+            },
+            _ if memmem::find(json.as_bytes(), b"\"base64\"").is_some() => with_files(json),
+            _ => Self::of_text(json),
+        }
     }
 
     /// The make-up of a text.

@@ -24,6 +24,7 @@ const FLOORS: &[(&str, u8, &[u8])] = &[
     ("home", 2, &[0, 1]),
     ("recall", 3, &[0, 1, 2]),
     ("tool", 4, &[0, 2, 3]),
+    ("double", 4, &[0]),
     ("cli", 5, &[0, 2, 3, 4]),
     ("mcp", 5, &[0, 2, 3, 4]),
     ("http", 5, &[0, 2, 3, 4]),
@@ -40,6 +41,7 @@ const FOREIGN: &[(&str, &[&str])] = &[
     // `cli`: to wait for input.
     ("rustix", &["disk", "cli"]),
     ("getrandom", &["id"]),
+    ("hmac", &["hash"]),
     ("sha2", &["hash"]),
     ("fs2", &["disk"]),
     ("notify", &["disk"]),

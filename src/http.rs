@@ -1,0 +1,4 @@
+//! Servers over HTTP.
+
+#[cfg(feature = "cli")]
+pub(crate) mod double;
