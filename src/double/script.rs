@@ -65,7 +65,10 @@ impl Script {
     pub(super) fn play(&mut self, ask: &Ask) -> Play {
         let _ = ask;
         let reply = self.replies.pop().unwrap_or_else(|| json!({"text": "I have nothing to say."}));
-        let content = vec![json!({"type": "text", "text": reply["text"]})];
+        let content = match &reply["content"] {
+            Value::Array(blocks) => blocks.clone(),
+            _ => vec![json!({"type": "text", "text": reply["text"]})],
+        };
         Play::Says(Line { content, ..Line::default() })
     }
 }

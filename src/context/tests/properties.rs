@@ -11,7 +11,7 @@ use super::profile;
 use super::scripts::{Host, Talk, steps};
 
 /// Policies of all kinds, for conversations of a few times so many tokens.
-fn policies(tokens: u64) -> impl proptest::strategy::Strategy<Value = Policy> {
+pub(crate) fn policies(tokens: u64) -> impl proptest::strategy::Strategy<Value = Policy> {
     let clear = ClearToolUses {
         trigger: Amount::InputTokens(tokens / 4),
         clear_tool_inputs: ClearInputs::All(true),
@@ -59,7 +59,7 @@ fn policies(tokens: u64) -> impl proptest::strategy::Strategy<Value = Policy> {
     })
 }
 
-fn hosts() -> impl proptest::strategy::Strategy<Value = Host> {
+pub(crate) fn hosts() -> impl proptest::strategy::Strategy<Value = Host> {
     (any::<bool>(), 0..4_usize).prop_map(|(reports, fails)| Host { reports, fails })
 }
 
