@@ -57,7 +57,11 @@ impl Ask {
             thinks: fields.get("thinking").is_some_and(|it| it["type"] != "disabled"),
             stop_sequences: Vec::new(),
             betas: Vec::new(),
-            edits: Vec::new(),
+            edits: fields
+                .get("context_management")
+                .and_then(|it| it["edits"].as_array())
+                .cloned()
+                .unwrap_or_default(),
             compacts: fields.contains_key("compaction"),
             fields,
         })
