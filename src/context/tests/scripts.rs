@@ -274,7 +274,13 @@ impl<'a> Talk<'a> {
                 "the prefix changed without an edit\n{last}\n{messages}"
             );
         }
-        let request = Request::from_json(&splice(&self.head, &messages, &plan.needs).unwrap()).unwrap();
+        let spliced = |needs| Request::from_json(&splice(&self.head, &messages, needs).unwrap()).unwrap();
+        let request = spliced(&plan.needs);
+        // Thinking with a budget is turned off where it would be refused, and nowhere else.
+        let needs = Needs { lacks_thinking: false, ..plan.needs.clone() };
+        let found = violations(&spliced(&needs), &self.policy.profile, &());
+        let is_refused = found.iter().any(|it| it.fault == Fault::NoThinkingFirst);
+        assert_eq!(request.json() != spliced(&needs).json(), is_refused, "{}\n{messages}", self.head);
         let wrong = self.wrong(&request);
         assert!(wrong.is_empty(), "{wrong:#?}\n{messages}\n{plan:#?}");
         self.last = Some((messages, plan));
