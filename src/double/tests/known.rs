@@ -20,8 +20,8 @@ fn fixtures(directory: &str) -> Vec<(String, Value)> {
     files.iter().map(read).collect()
 }
 
-/// A history as a request that lacks nothing, and the beta headers that it needs.
-fn whole(history: &Value) -> (Value, Vec<&'static str>) {
+/// A history as a request that lacks nothing, and all beta headers.
+fn whole(history: &Value) -> (Value, Vec<String>) {
     let mut request = match history {
         Value::Array(messages) => json!({"messages": messages}),
         request => request.clone(),
@@ -32,7 +32,9 @@ fn whole(history: &Value) -> (Value, Vec<&'static str>) {
             request[name] = value.clone();
         }
     }
-    (request, vec!["thinking-binding-controls-2026-08-01", "context-management-2025-06-27"])
+    let betas: Value = serde_json::from_str(include_str!("../ask/betas.json")).unwrap();
+    let betas = betas.as_object().unwrap().values().flat_map(|names| names.as_array().into_iter().flatten());
+    (request, betas.map(|name| name.as_str().unwrap().to_owned()).collect())
 }
 
 #[test]
@@ -41,7 +43,9 @@ fn valid_histories_of_every_kind_of_block_are_answered() {
         let mut api = Double::new(Script::default());
         let (request, betas) = whole(&history);
         let request = api.signed(&request).unwrap();
-        let answer = api.create(&request, &betas).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let answer = api
+            .create(&request, &betas.iter().map(String::as_str).collect::<Vec<_>>())
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(answer["role"], "assistant", "{name}");
     }
 }
@@ -55,7 +59,8 @@ fn known_failures_are_refused_for_what_they_are() {
         let mut api = Double::new(Script::default());
         let (request, betas) = whole(history);
         let signed = api.signed(&request).unwrap_or(request);
-        let error = api.create(&signed, &betas).expect_err(&name);
+        let error =
+            api.create(&signed, &betas.iter().map(String::as_str).collect::<Vec<_>>()).expect_err(&name);
         assert_eq!((error.status, error.kind), (400, "invalid_request_error"), "{name}");
         refused += 1;
     }
@@ -64,8 +69,7 @@ fn known_failures_are_refused_for_what_they_are() {
 
 #[test]
 fn thinking_comes_back_as_it_was_or_is_refused() {
-    let script =
-        r#"{"reply":{"content":[{"type":"thinking","thinking":"Tea."},{"type":"text","text":"Green."}]}}"#;
+    let script = r#"{"when":{},"reply":{"content":[{"type":"thinking","thinking":"Tea."},{"type":"text","text":"Green."}]}}"#;
     let mut api = Double::new(Script::from_lines(script).unwrap());
     let mut request = json!({"model": "claude-opus-5-5", "max_tokens": 100,
         "thinking": {"type": "adaptive"}, "system": "Be short.",

@@ -12,6 +12,9 @@ use crate::context::{
     Binding, Budget, Message, Note, Policy, Profile, Role, Transcript, Usage, plan, render, splice,
 };
 
+/// A model whose thinking has a budget.
+const BUDGETED: &str = "claude-opus-4-5";
+
 /// An agent that sends what is planned, and logs what comes back.
 struct Agent<'a> {
     api: Double,
@@ -55,11 +58,15 @@ impl<'a> Agent<'a> {
                 }
                 json!({"reply": {"content": blocks}}).to_string() + "\n"
             })
+            .chain([r#"{"when":{},"reply":{"text":"That is all."}}"#.to_owned()])
             .collect();
         let settings = Settings { window: Some(policy.profile.window), ..Settings::default() };
         let mut head = whole.clone();
         head["max_tokens"] = json!(policy.output);
-        head["thinking"] = json!({"type": "adaptive"});
+        head["thinking"] = match whole["model"] == BUDGETED {
+            true => json!({"type": "enabled", "budget_tokens": 1_024}),
+            false => json!({"type": "adaptive"}),
+        };
         head["messages"] = json!([]);
         let api = Double::with(Script::from_lines(&script).unwrap(), settings);
         Self { api, log: Transcript::default(), policy, host, head, summaries: 0 }
@@ -134,7 +141,12 @@ fn fitted(policy: &Policy, model: &str) -> Policy {
         (Binding::StripThinking, binding) if binding != Binding::Ignore => binding,
         (binding, _) => binding,
     };
-    Policy { profile: Profile { binding, window: policy.profile.window, ..known }, ..policy.clone() }
+    let output = if model == BUDGETED { 1_100 } else { policy.output };
+    Policy {
+        profile: Profile { binding, window: policy.profile.window + 100, ..known },
+        output,
+        ..policy.clone()
+    }
 }
 
 /// More cases by `PROPTEST_CASES`, fewer by nothing.
@@ -164,7 +176,8 @@ proptest! {
         let messages: Vec<Value> =
             talk.transcript.messages().map(|it| serde_json::from_str(it.json()).unwrap()).collect();
         let model = ["claude-opus-5", "claude-opus-5-5"][model];
-        let whole = json!({"model": model, "messages": messages});
+        let tools = ["grep", "screenshot"].map(|name| json!({"name": name, "input_schema": {"type": "object"}}));
+        let whole = json!({"model": model, "tools": tools, "messages": messages});
         let policy = fitted(&policy, model);
         Agent::new(&whole, &policy, host).talk(&messages);
     }
