@@ -118,6 +118,8 @@ pub enum Body {
         events: Vec<Event>,
         /// Whether the connection breaks after them, without an end.
         breaks: bool,
+        /// What they tell, were it told at once.
+        message: Value,
     },
 }
 
@@ -139,9 +141,21 @@ impl Double {
     /// Answers a call. `now` is the time since any moment; it only goes forward, and the prompt cache goes by it.
     pub fn answer(&mut self, call: &Call<'_>, now: Duration) -> Answer {
         self.calls += 1;
+        let done = self.respond(call, now);
+        self.told(done)
+    }
+
+    /// Refuses a call that is none, as a door sees it.
+    #[cfg(feature = "http")]
+    pub(crate) fn refuse(&mut self, error: ApiError) -> Answer {
+        self.calls += 1;
+        self.told(Err(error.into()))
+    }
+
+    fn told(&self, done: Result<Body, Refusal>) -> Answer {
         let id = format!("req_{:024}", self.calls);
         let mut headers = vec![("request-id", id.clone())];
-        let (status, body) = match self.respond(call, now) {
+        let (status, body) = match done {
             Ok(body) => (200, body),
             Err(Refusal { error, retry_after }) => {
                 headers.extend(retry_after.map(|seconds| ("retry-after", seconds.to_string())));
@@ -271,7 +285,7 @@ impl Made {
         let mut events = stream::events(&self.message);
         let breaks = self.breaks_after.is_some_and(|after| after < events.len());
         events.truncate(self.breaks_after.unwrap_or(events.len()));
-        Body::Events { events, breaks }
+        Body::Events { events, breaks, message: self.message }
     }
 }
 
