@@ -34,6 +34,7 @@ mod ask;
 mod cache;
 mod edit;
 mod fault;
+mod models;
 mod prompt;
 mod reply;
 mod script;
@@ -45,6 +46,7 @@ mod tests;
 use ask::{Ask, Purpose};
 use cache::{Cache, Usage};
 use edit::Edited;
+use fault::Fault;
 use prompt::Prompt;
 use reply::Said;
 pub use script::{BadScript, Script};
@@ -78,7 +80,7 @@ pub struct Settings {
 pub struct Call<'a> {
     /// The method, as `POST`.
     pub method: &'a str,
-    /// The path, as `/v1/messages`, without what follows a `?`.
+    /// The path, as `/v1/messages`; what follows a `?` may be there.
     pub path: &'a str,
     /// Names, in any case, and values.
     pub headers: &'a [(&'a str, &'a str)],
@@ -203,13 +205,23 @@ impl Double {
     }
 
     fn respond(&mut self, call: &Call<'_>, now: Duration) -> Result<Body, Refusal> {
-        match (call.path, call.method) {
-            ("/v1/messages", "POST") => Ok(self.message(call, now)?.body()),
-            ("/v1/messages/count_tokens", "POST") => Ok(Body::Json(self.count(call)?)),
-            _ => {
+        let (path, query) = call.path.split_once('?').unwrap_or((call.path, ""));
+        let model = path.strip_prefix("/v1/models/").filter(|id| !id.is_empty() && !id.contains('/'));
+        match (path, call.method, model) {
+            ("/v1/messages", "POST", _) => Ok(self.message(call, now)?.body()),
+            ("/v1/messages/count_tokens", "POST", _) => Ok(Body::Json(self.count(call)?)),
+            ("/v1/models", "GET", _) => {
                 ask::admit(call, &self.settings)?;
-                Err(ApiError::new(404, "not_found_error", "Not Found".to_owned()).into())
+                Ok(Body::Json(models::list(query, &self.settings)?))
             }
+            (_, "GET", Some(id)) => {
+                ask::admit(call, &self.settings)?;
+                Ok(Body::Json(models::one(id, &self.settings)?))
+            }
+            ("/v1/messages" | "/v1/messages/count_tokens" | "/v1/models", ..) | (_, _, Some(_)) => {
+                Err(Fault::WrongMethod.error(&[]).into())
+            }
+            _ => Err(Fault::NoRoute.error(&[]).into()),
         }
     }
 
