@@ -33,6 +33,8 @@ pub(super) struct Prompt {
 #[derive(Debug, Clone)]
 pub(super) struct Part {
     pub(super) at: At,
+    /// `None`: it is no block of a message.
+    pub(super) kind: Option<Kind>,
     /// Of this part and all before it.
     pub(super) chain: Hash,
     pub(super) tokens: u64,
@@ -74,7 +76,7 @@ impl Prompt {
                 chain = link(&chain, field, &part);
                 let frame = if prompt.parts.is_empty() && at == At::Tool { TOOLS } else { FRAME };
                 let tokens = frame + count(&Mix::of_text(&part.to_string()));
-                prompt.parts.push(Part { at, chain, tokens, mark: Mark::of(&part) });
+                prompt.parts.push(Part { at, kind: None, chain, tokens, mark: Mark::of(&part) });
             }
         }
         let head = prompt.parts.len();
@@ -102,14 +104,15 @@ impl Prompt {
                 }
                 chain = link(&chain, message.role().as_str(), &value);
                 let tokens = if j == 0 { FRAME } else { 0 } + tokens_of(message, block);
-                prompt.parts.push(Part { at: At::Block(i, j), chain, tokens, mark: Mark::of(&value) });
+                let (at, kind) = (At::Block(i, j), Some(block.kind));
+                prompt.parts.push(Part { at, kind, chain, tokens, mark: Mark::of(&value) });
             }
         }
         let control =
             request.field("cache_control").and_then(|json| serde_json::from_str::<Value>(json).ok());
-        if let (Some(mark), Some(last)) =
-            (control.and_then(|it| Mark::of_control(&it)), prompt.parts.last_mut())
-        {
+        let takes_mark = |part: &&mut Part| !matches!(part.kind, Some(Kind::Thinking | Kind::Fallback));
+        let last = prompt.parts.iter_mut().rev().find(takes_mark);
+        if let (Some(mark), Some(last)) = (control.and_then(|it| Mark::of_control(&it)), last) {
             last.mark.get_or_insert(mark);
         }
         prompt
