@@ -106,6 +106,8 @@ pub struct Answer {
     pub headers: Vec<(&'static str, String)>,
     /// What it says.
     pub body: Body,
+    /// Whether the script had it said: a message, or an error that is in the script.
+    pub is_scripted: bool,
 }
 
 /// The body of an [`Answer`].
@@ -157,14 +159,17 @@ impl Double {
     fn told(&self, done: Result<Body, Refusal>) -> Answer {
         let id = format!("req_{:024}", self.calls);
         let mut headers = vec![("request-id", id.clone())];
-        let (status, body) = match done {
-            Ok(body) => (200, body),
-            Err(Refusal { error, retry_after }) => {
+        let (status, body, is_scripted) = match done {
+            Ok(body) => {
+                let is_message = !matches!(&body, Body::Json(json) if json["type"] != "message");
+                (200, body, is_message)
+            }
+            Err(Refusal { error, retry_after, is_scripted }) => {
                 headers.extend(retry_after.map(|seconds| ("retry-after", seconds.to_string())));
-                (error.status, Body::Json(fault::body(&error, &id)))
+                (error.status, Body::Json(fault::body(&error, &id)), is_scripted)
             }
         };
-        Answer { status, headers, body }
+        Answer { status, headers, body, is_scripted }
     }
 
     /// Answers a request in process, with values of the header `anthropic-beta`: the message, however it was asked for.
@@ -240,7 +245,9 @@ impl Double {
         let play = self.script.play(&ask);
         let (line, retry_after) = match play {
             script::Play::Says(line) => (line, None),
-            script::Play::Fails { error, retry_after } => return Err(Refusal { error, retry_after }),
+            script::Play::Fails { error, retry_after } => {
+                return Err(Refusal { error, retry_after, is_scripted: true });
+            }
         };
         let _: Option<u64> = retry_after;
         let usage: Usage = self.cache.take(&read, &ask, now);
@@ -305,11 +312,12 @@ impl Made {
 struct Refusal {
     error: ApiError,
     retry_after: Option<u64>,
+    is_scripted: bool,
 }
 
 impl From<ApiError> for Refusal {
     fn from(error: ApiError) -> Self {
-        Self { error, retry_after: None }
+        Self { error, retry_after: None, is_scripted: false }
     }
 }
 

@@ -220,10 +220,10 @@ impl Record {
     }
 
     fn add(&mut self, seen: Seen<'_>) -> Result<(), Fault> {
-        if (seen.method, seen.path) != ("POST", "/v1/messages") {
+        // What was refused is refused again, whatever the script says.
+        if !seen.answer.is_scripted {
             return Ok(());
         }
-        // What is no JSON cannot be asked again.
         let Ok(request) = serde_json::from_str::<&RawValue>(seen.body) else { return Ok(()) };
         let (Body::Json(response) | Body::Events { message: response, .. }) = &seen.answer.body;
         let response = json!(response);

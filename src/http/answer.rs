@@ -101,7 +101,8 @@ impl Inside {
             headers.map(|(name, value)| (name.as_str(), String::from_utf8_lossy(value.as_bytes()))).collect();
         let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, &**value)).collect();
         let text = body.as_deref().unwrap_or_default();
-        let call = Call::new(head.method.as_str(), head.uri.path(), &headers, text);
+        let path = head.uri.path_and_query().map_or("", |path| path.as_str());
+        let call = Call::new(head.method.as_str(), path, &headers, text);
         let answer = match &body {
             _ if is_from_elsewhere(&head.headers) => {
                 let why = "a page of another site may not make requests here";
@@ -110,7 +111,7 @@ impl Inside {
             Err(error) => self.double.refuse(error.clone()),
             Ok(_) => self.double.answer(&call, self.since.elapsed()),
         };
-        (self.watch)(Seen { method: call.method, path: call.path, body: text, answer: &answer });
+        (self.watch)(Seen { method: call.method, path: head.uri.path(), body: text, answer: &answer });
         answer
     }
 }
@@ -174,7 +175,8 @@ impl Told {
         let why = "the stand-in failed, and said why on standard error";
         let error = serde_json::json!({"type": "api_error", "message": why});
         let body = serde_json::json!({"type": "error", "error": error, "request_id": null});
-        Self::of(&Answer { status: 500, headers: Vec::new(), body: double::Body::Json(body) })
+        let body = double::Body::Json(body);
+        Self::of(&Answer { status: 500, headers: Vec::new(), body, is_scripted: false })
     }
 
     fn response(self) -> Response {
