@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstyle::Style;
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::fault::{self, Fault};
@@ -226,10 +226,11 @@ impl Record {
         }
         let Ok(request) = serde_json::from_str::<&RawValue>(seen.body) else { return Ok(()) };
         let (Body::Json(response) | Body::Events { message: response, .. }) = &seen.answer.body;
-        let response = json!(response);
         let request = request.get().replace(['\n', '\r'], " ");
-        let line =
-            format!("{{\"request\":{request},\"status\":{},\"response\":{response}}}\n", seen.answer.status);
+        let status = seen.answer.status;
+        let retry = seen.answer.headers.iter().find(|(name, _)| *name == "retry-after");
+        let retry = retry.map(|(_, seconds)| format!(",\"retry_after\":{seconds}")).unwrap_or_default();
+        let line = format!("{{\"request\":{request},\"status\":{status}{retry},\"response\":{response}}}\n");
         self.file.write_all(line.as_bytes()).map_err(|error| unwritten(&self.name, &error))
     }
 }
