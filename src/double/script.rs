@@ -68,4 +68,11 @@ impl Script {
         let content = vec![json!({"type": "text", "text": reply["text"]})];
         Play::Says(Line { content, ..Line::default() })
     }
+
+    /// The summary of so many messages that comes before an answer. `None`: none could be made.
+    pub(super) fn summary(&mut self, ask: &Ask, messages: usize) -> Option<Line> {
+        let _ = ask;
+        let said = format!("A summary of {messages} messages.");
+        Some(Line { content: vec![json!({"type": "compaction", "content": said})], ..Line::default() })
+    }
 }
