@@ -28,7 +28,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::context::{ApiError, Request, Violation, violations};
+use crate::context::{ApiError, Request, Rule, Violation, violations};
 
 mod ask;
 mod cache;
@@ -45,10 +45,11 @@ mod tests;
 
 use ask::{Ask, Purpose};
 use cache::{Cache, Usage};
-use edit::Edited;
+use edit::{Edited, Summary, Told};
 use fault::Fault;
 use prompt::Prompt;
 use reply::Said;
+use script::Line;
 pub use script::{BadScript, Script};
 use seal::Signer;
 pub use stream::Event;
@@ -238,31 +239,92 @@ impl Double {
         }
         let Edited { request, applied, compaction } = edit::edit(&ask, &sent);
         let read = Prompt::of(&request, &ask.model, &self.signer, false);
-        let tokens = read.tokens() + ask.max_tokens;
-        if compaction.is_none() && tokens > ask.profile.window {
+        let is_summarised = ask.compacts || compaction.is_some();
+        let answer = if is_summarised { 0 } else { ask.max_tokens };
+        if read.tokens() + answer > ask.profile.window {
             return Err(too_long(&ask, read.tokens()).into());
         }
-        let play = self.script.play(&ask);
-        let (line, retry_after) = match play {
-            script::Play::Says(line) => (line, None),
-            script::Play::Fails { error, retry_after } => {
-                return Err(Refusal { error, retry_after, is_scripted: true });
-            }
+        if ask.compacts {
+            return self.summary(&ask, &read, now);
+        }
+        let transformations = sent.transformations();
+        let mut turn = Turn { sent, read, summary: None, iterations: Vec::new(), transformations };
+        if let Some(compaction) = &compaction {
+            let told = Told::of(self.script.summary(&ask, request.messages().len()), ask.max_tokens);
+            let usage = self.read_by_summary(&turn.read, &ask, compaction.instructions.as_deref(), now);
+            turn.iterations.push(usage.iteration("compaction", told.tokens));
+            let block = Summary::at_threshold(&told).block;
+            turn.sent = edit::behind(&ask.request, &block, &ask.model, &self.signer);
+            turn.read = edit::behind(&request, &block, &ask.model, &self.signer);
+            turn.summary = Some(block);
+        }
+        let pauses = compaction.is_some_and(|compaction| compaction.pauses);
+        let line = if pauses {
+            Line { stop_reason: Some("compaction".to_owned()), ..Line::default() }
+        } else {
+            self.play(&ask)?
         };
-        let _: Option<u64> = retry_after;
-        let usage: Usage = self.cache.take(&read, &ask, now);
+        let usage = if pauses { Usage::default() } else { self.cache.take(&turn.read, &ask, now) };
         let (breaks_after, breaks_with) = (line.breaks_after, line.breaks_with.clone());
-        let said = Said::of(line, &ask, &sent, &mut self.signer, self.calls);
+        let mut said = Said::of(line, &ask, &turn.sent, &mut self.signer, self.calls);
+        if !pauses && turn.summary.is_some() {
+            turn.iterations.push(usage.iteration("message", said.tokens));
+        }
+        said.tokens = if pauses { 0 } else { said.tokens };
+        said.content.splice(0..0, turn.summary);
         let mut more = serde_json::Map::new();
         if !ask.edits.is_empty() {
             more.insert("context_management".to_owned(), json!({"applied_edits": applied}));
         }
         if ask.betas.iter().any(|beta| beta.starts_with("thinking-binding-controls-")) {
-            more.insert("input_transformations".to_owned(), sent.transformations());
+            more.insert("input_transformations".to_owned(), turn.transformations);
         }
         let id = format!("msg_{:024}", self.calls);
-        let message = said.message(&ask, &id, usage, more);
+        let mut message = said.message(&ask, &id, usage, more);
+        if !turn.iterations.is_empty() {
+            message["usage"]["iterations"] = Value::from(turn.iterations);
+        }
         Ok(Made { message, is_stream: ask.is_stream, breaks_after, breaks_with })
+    }
+
+    /// A summary of the whole conversation, alone, as it is asked for by `compaction`.
+    fn summary(&mut self, ask: &Ask, read: &Prompt, now: Duration) -> Result<Made, Refusal> {
+        let line = self.play(ask)?;
+        let told = Told::of(Some(line), ask.max_tokens);
+        let instructions = ask.fields.get("compaction").and_then(|it| it["instructions"].as_str());
+        let usage = self.read_by_summary(read, ask, instructions, now);
+        let summary = Summary::on_demand(&told, ask, &read.head(), &mut self.signer);
+        let stop_reason = told.text.err().unwrap_or_else(|| "compaction".to_owned());
+        let line = Line { stop_reason: Some(stop_reason), ..Line::default() };
+        let mut said = Said::of(line, ask, read, &mut self.signer, self.calls);
+        said.tokens = 0;
+        said.content.extend(summary.map(|summary| summary.block));
+        let id = format!("msg_{:024}", self.calls);
+        let mut message = said.message(ask, &id, Usage::default(), serde_json::Map::new());
+        message["usage"]["iterations"] = json!([usage.iteration("compaction", told.tokens)]);
+        Ok(Made { message, is_stream: ask.is_stream, breaks_after: None, breaks_with: None })
+    }
+
+    /// What a summary reads of a prompt.
+    fn read_by_summary(
+        &mut self,
+        read: &Prompt,
+        ask: &Ask,
+        instructions: Option<&str>,
+        now: Duration,
+    ) -> Usage {
+        let mut usage = self.cache.take(read, ask, now);
+        usage.fresh += edit::asking(instructions);
+        usage
+    }
+
+    fn play(&mut self, ask: &Ask) -> Result<Line, Refusal> {
+        match self.script.play(ask) {
+            script::Play::Says(line) => Ok(line),
+            script::Play::Fails { error, retry_after } => {
+                Err(Refusal { error, retry_after, is_scripted: true })
+            }
+        }
     }
 
     fn count(&mut self, call: &Call<'_>) -> Result<Value, Refusal> {
@@ -282,11 +344,25 @@ impl Double {
         let drops = ask.request.drops_unbound_thinking();
         let prompt = Prompt::of(&ask.request, &ask.model, &self.signer, drops);
         let found = violations(&ask.request, &ask.profile, &prompt);
-        match found.iter().find_map(Violation::api_error) {
+        // Nothing is said after a summary: whose the last message is does not matter.
+        let counts = |violation: &&Violation| !ask.compacts || violation.rule != Rule::I3;
+        match found.iter().filter(counts).find_map(Violation::api_error) {
             Some(error) => Err(error),
-            None => Ok(prompt),
+            None => edit::check(ask, &self.signer).map(|()| prompt),
         }
     }
+}
+
+/// What an answer follows.
+struct Turn {
+    /// What was sent: what the answer's thinking is bound to.
+    sent: Prompt,
+    /// What is read of it.
+    read: Prompt,
+    /// The summary that was made first.
+    summary: Option<Value>,
+    iterations: Vec<Value>,
+    transformations: Value,
 }
 
 /// A message that was made.
