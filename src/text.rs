@@ -10,6 +10,7 @@ mod edit;
 mod find;
 mod lines;
 mod merge;
+mod near;
 mod scan;
 
 pub use diff::unified;
@@ -17,6 +18,7 @@ pub use edit::{NotReplaced, insert, replace};
 pub use find::{How, Line, Pattern, PatternError};
 pub use lines::{Body, body_under, pick, push_snippet};
 pub use merge::{Merged, merge};
+pub(crate) use near::nearest;
 pub use scan::{Scan, Scanned};
 
 /// All bytes of a file, shared and not copied.

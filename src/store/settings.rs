@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 use crate::error::{Error, Result};
 use crate::guard::{Action, Guard, Mode, rule_names};
 use crate::path::MemoryPath;
-use crate::text::{amount, read_size};
+use crate::text::{amount, nearest, read_size};
 use crate::version::Keep;
 
 mod entries;
@@ -202,24 +202,6 @@ fn unknown(keys: &[Key], name: &str, is_section: bool) -> String {
 
 fn unknown_key(name: &str, known: &[&str]) -> String {
     format!("unknown key `{name}`; the nearest known one is `{}`", nearest(name, known))
-}
-
-fn nearest<'k>(name: &str, known: &[&'k str]) -> &'k str {
-    known.iter().min_by_key(|known| distance(name, known)).copied().unwrap_or_default()
-}
-
-/// Levenshtein's edit distance, in characters.
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.chars().enumerate() {
-            let change = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.chars().count()]
 }
 
 fn choice<T: Copy>(value: &DeValue, choices: &[(&str, T)]) -> Result<T, Expected> {
