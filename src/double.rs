@@ -42,6 +42,7 @@ mod seal;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod thread;
 
 use ask::{Ask, Purpose};
 use cache::{Cache, Usage};
@@ -53,6 +54,7 @@ use script::Line;
 pub use script::{BadScript, Script};
 use seal::Signer;
 pub use stream::Event;
+use thread::Threads;
 
 /// A stand-in for the Messages API.
 #[derive(Debug)]
@@ -61,6 +63,7 @@ pub struct Double {
     settings: Settings,
     signer: Signer,
     cache: Cache,
+    threads: Threads,
     /// How many calls were answered.
     calls: u64,
 }
@@ -107,8 +110,8 @@ pub struct Answer {
     pub headers: Vec<(&'static str, String)>,
     /// What it says.
     pub body: Body,
-    /// Whether the script had it said: a message, or an error that is in the script.
-    pub is_scripted: bool,
+    /// The request for a message that the script was played for, whole; `None`: it was refused, or it was for another thing.
+    pub played: Option<String>,
 }
 
 /// The body of an [`Answer`].
@@ -138,7 +141,14 @@ impl Double {
     /// A stand-in that plays a script, with settings.
     #[must_use]
     pub fn with(script: Script, settings: Settings) -> Self {
-        Self { script, settings, signer: Signer::default(), cache: Cache::default(), calls: 0 }
+        Self {
+            script,
+            settings,
+            signer: Signer::default(),
+            cache: Cache::default(),
+            threads: Threads::default(),
+            calls: 0,
+        }
     }
 }
 
@@ -157,20 +167,21 @@ impl Double {
         self.told(Err(error.into()))
     }
 
-    fn told(&self, done: Result<Body, Refusal>) -> Answer {
+    fn told(&self, done: Result<(Body, Option<String>), Refusal>) -> Answer {
         let id = format!("req_{:024}", self.calls);
         let mut headers = vec![("request-id", id.clone())];
-        let (status, body, is_scripted) = match done {
-            Ok(body) => {
-                let is_message = !matches!(&body, Body::Json(json) if json["type"] != "message");
-                (200, body, is_message)
-            }
-            Err(Refusal { error, retry_after, is_scripted }) => {
+        let (status, body, played) = match done {
+            Ok((body, played)) => (200, body, played),
+            Err(Refusal { error, retry_after, details, played, .. }) => {
                 headers.extend(retry_after.map(|seconds| ("retry-after", seconds.to_string())));
-                (error.status, Body::Json(fault::body(&error, &id)), is_scripted)
+                let mut body = fault::body(&error, &id);
+                if let Some(details) = details {
+                    body["error"]["details"] = details;
+                }
+                (error.status, Body::Json(body), played)
             }
         };
-        Answer { status, headers, body, is_scripted }
+        Answer { status, headers, body, played }
     }
 
     /// Answers a request in process, with values of the header `anthropic-beta`: the message, however it was asked for.
@@ -197,7 +208,7 @@ impl Double {
         headers.extend((!betas.is_empty()).then_some(("anthropic-beta", betas.as_str())));
         let body = request.to_string();
         let call = Call::new("POST", "/v1/messages", &headers, &body);
-        let made = self.message(&call, now).map_err(|refusal| refusal.error)?;
+        let (made, _) = self.message(&call, now).map_err(|refusal| refusal.error)?;
         Ok(made.message)
     }
 
@@ -210,19 +221,23 @@ impl Double {
         Ok(prompt::signed(&read, &read.model().unwrap_or_default(), &mut self.signer).to_value())
     }
 
-    fn respond(&mut self, call: &Call<'_>, now: Duration) -> Result<Body, Refusal> {
+    /// What is answered, and what the script was played for.
+    fn respond(&mut self, call: &Call<'_>, now: Duration) -> Result<(Body, Option<String>), Refusal> {
         let (path, query) = call.path.split_once('?').unwrap_or((call.path, ""));
         let model = path.strip_prefix("/v1/models/").filter(|id| !id.is_empty() && !id.contains('/'));
         match (path, call.method, model) {
-            ("/v1/messages", "POST", _) => Ok(self.message(call, now)?.body()),
-            ("/v1/messages/count_tokens", "POST", _) => Ok(Body::Json(self.count(call)?)),
+            ("/v1/messages", "POST", _) => {
+                let (made, played) = self.message(call, now)?;
+                Ok((made.body(), Some(played)))
+            }
+            ("/v1/messages/count_tokens", "POST", _) => Ok((Body::Json(self.count(call)?), None)),
             ("/v1/models", "GET", _) => {
                 ask::admit(call, &self.settings)?;
-                Ok(Body::Json(models::list(query, &self.settings)?))
+                Ok((Body::Json(models::list(query, &self.settings)?), None))
             }
             (_, "GET", Some(id)) => {
                 ask::admit(call, &self.settings)?;
-                Ok(Body::Json(models::one(id, &self.settings)?))
+                Ok((Body::Json(models::one(id, &self.settings)?), None))
             }
             ("/v1/messages" | "/v1/messages/count_tokens" | "/v1/models", ..) | (_, _, Some(_)) => {
                 Err(Fault::WrongMethod.error(&[]).into())
@@ -231,7 +246,22 @@ impl Double {
         }
     }
 
-    fn message(&mut self, call: &Call<'_>, now: Duration) -> Result<Made, Refusal> {
+    /// A message, and the request that it was said to, whole.
+    fn message(&mut self, call: &Call<'_>, now: Duration) -> Result<(Made, String), Refusal> {
+        ask::admit(call, &self.settings)?;
+        let Some(turn) = self.threads.turn(call.body, now)? else {
+            let made = self.turn(call, now).map_err(|refusal| refusal.of(|| call.body.to_owned()))?;
+            return Ok((made, call.body.to_owned()));
+        };
+        let made = self.turn(&Call { body: &turn.body(), ..*call }, now);
+        let made = made.map_err(|refusal| refusal.of(|| turn.alone()))?;
+        let played = turn.alone();
+        self.threads.keep(turn, &made.message, now);
+        Ok((made, played))
+    }
+
+    /// A message that is said to a request that is whole.
+    fn turn(&mut self, call: &Call<'_>, now: Duration) -> Result<Made, Refusal> {
         let mut ask = Ask::read(call, Purpose::Message, &self.settings)?;
         let sent = self.judged(&ask)?;
         if !sent.dropped.is_empty() {
@@ -322,7 +352,7 @@ impl Double {
         match self.script.play(ask) {
             script::Play::Says(line) => Ok(line),
             script::Play::Fails { error, retry_after } => {
-                Err(Refusal { error, retry_after, is_scripted: true })
+                Err(Refusal { retry_after, is_scripted: true, ..error.into() })
             }
         }
     }
@@ -389,12 +419,23 @@ impl Made {
 struct Refusal {
     error: ApiError,
     retry_after: Option<u64>,
+    /// `error.details`
+    details: Option<Value>,
     is_scripted: bool,
+    /// The request, whole, that the script was played for.
+    played: Option<String>,
+}
+
+impl Refusal {
+    /// With the request that it is about.
+    fn of(self, request: impl FnOnce() -> String) -> Self {
+        Self { played: self.is_scripted.then(request), ..self }
+    }
 }
 
 impl From<ApiError> for Refusal {
     fn from(error: ApiError) -> Self {
-        Self { error, retry_after: None, is_scripted: false }
+        Self { error, retry_after: None, details: None, is_scripted: false, played: None }
     }
 }
 

@@ -221,10 +221,8 @@ impl Record {
 
     fn add(&mut self, seen: Seen<'_>) -> Result<(), Fault> {
         // What was refused is refused again, whatever the script says.
-        if !seen.answer.is_scripted {
-            return Ok(());
-        }
-        let Ok(request) = serde_json::from_str::<&RawValue>(seen.body) else { return Ok(()) };
+        let Some(played) = seen.answer.played.as_deref() else { return Ok(()) };
+        let Ok(request) = serde_json::from_str::<&RawValue>(played) else { return Ok(()) };
         let (Body::Json(response) | Body::Events { message: response, .. }) = &seen.answer.body;
         let request = request.get().replace(['\n', '\r'], " ");
         let status = seen.answer.status;

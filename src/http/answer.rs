@@ -176,7 +176,7 @@ impl Told {
         let error = serde_json::json!({"type": "api_error", "message": why});
         let body = serde_json::json!({"type": "error", "error": error, "request_id": null});
         let body = double::Body::Json(body);
-        Self::of(&Answer { status: 500, headers: Vec::new(), body, is_scripted: false })
+        Self::of(&Answer { status: 500, headers: Vec::new(), body, played: None })
     }
 
     fn response(self) -> Response {

@@ -217,7 +217,7 @@ def each_error_has_its_class(place):
     client = place.client()
     make = client.messages.create
     refused(anthropic.BadRequestError, "messages: at least one message is required", make, ask())
-    refused(anthropic.BadRequestError, "max_tokens", make, ask("a", max_tokens=0))
+    refused(anthropic.BadRequestError, "max_tokens", make, ask("a", max_tokens=-1))
     refused(anthropic.BadRequestError, "Extra inputs are not permitted", make, ask("a", extra_body={"mood": "good"}))
     refused(anthropic.AuthenticationError, "x-api-key", place.client(api_key="no").messages.create, ask("a"))
     elsewhere = {"origin": "http://example.com"}
