@@ -162,7 +162,7 @@ enum Command {
     Context(context::Args),
     /// Stand in for the Messages API on a port: refuse what it refuses, say what a script says
     #[cfg(feature = "http")]
-    #[command(long_about = help::DOUBLE_ABOUT, after_help = help::DOUBLE_EXAMPLES)]
+    #[command(long_about = help::DOUBLE_ABOUT, after_help = help::double_examples())]
     Double(double::Args),
     /// Serve the memory to a host of the Model Context Protocol, over standard input and output
     #[cfg(feature = "mcp")]

@@ -332,11 +332,8 @@ When it listens, it prints its base URL on standard output, one line; a line on 
 and nothing that was in it. SIGINT and SIGTERM end it, with exit code 0.";
 
 #[cfg(feature = "http")]
-pub(super) const DOUBLE_EXAMPLES: &str = "\
-Lines of a script:
-  {\"reply\": {\"text\": \"Four.\"}}
-What --record writes is a script as well.
-
+pub(super) fn double_examples() -> String {
+    let examples = "\
 Examples:
   memdir double
   memdir double --listen 127.0.0.1:0 --script replies.jsonl --record session.jsonl
@@ -345,4 +342,8 @@ Examples:
 Python:       anthropic.Anthropic(base_url=\"http://127.0.0.1:8089\", api_key=\"any\")
 TypeScript:   new Anthropic({ baseURL: 'http://127.0.0.1:8089', apiKey: 'any' })
 Claude Code:  ANTHROPIC_BASE_URL=http://127.0.0.1:8089 ANTHROPIC_API_KEY=any claude
-Others:       ANTHROPIC_BASE_URL; paths are those of the API, /v1/messages and so on";
+Others:       ANTHROPIC_BASE_URL; paths are those of the API, /v1/messages and so on
+
+";
+    format!("{examples}{}", crate::double::Script::FORMAT.trim_end())
+}

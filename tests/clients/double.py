@@ -219,7 +219,7 @@ def each_error_has_its_class(place):
     refused(anthropic.BadRequestError, "messages: at least one message is required", make, ask())
     refused(anthropic.BadRequestError, "max_tokens", make, ask("a", max_tokens=-1))
     refused(anthropic.BadRequestError, "Extra inputs are not permitted", make, ask("a", extra_body={"mood": "good"}))
-    refused(anthropic.AuthenticationError, "x-api-key", place.client(api_key="no").messages.create, ask("a"))
+    refused(anthropic.AuthenticationError, "nvalid", place.client(api_key="no").messages.create, ask("a"))
     elsewhere = {"origin": "http://example.com"}
     refused(anthropic.PermissionDeniedError, "page", make, ask("a", extra_headers=elsewhere))
     missing = {"path": "/v1/none", "cast_to": object}
