@@ -81,7 +81,7 @@ impl Threads {
     pub(super) fn keep(&mut self, turn: Turn, message: &Value, now: Duration) {
         self.held.retain(|_, held| now <= held.until);
         if let Some(before) = turn.continues.and_then(|id| self.held.get_mut(&id)) {
-            before.conversation = None;
+            *before = Held { until: now + LIFE, conversation: None };
         }
         let Turn { mut fields, .. } = turn;
         fields.retain(|name, _| name == "messages" || KEPT.contains(&name.as_str()));
