@@ -219,7 +219,7 @@ impl Double {
         }
         let Edited { request, applied, compaction } = edit::edit(&ask, &sent);
         let read = Prompt::of(&request, &ask.model, &self.signer, false);
-        let tokens = read.tokens() + ask.max_tokens;
+        let tokens = read.tokens().saturating_add(ask.max_tokens);
         if compaction.is_none() && tokens > ask.profile.window {
             return Err(too_long(&ask, read.tokens()).into());
         }
@@ -299,8 +299,15 @@ impl From<ApiError> for Refusal {
     }
 }
 
-/// That a request is larger than the window.
+/// That a request is larger than the window, alone or with the answer that it asks for.
 fn too_long(ask: &Ask, tokens: u64) -> ApiError {
+    if tokens <= ask.profile.window {
+        return Fault::OverWindow.error(&[
+            ("value", &tokens.to_string()),
+            ("most", &ask.max_tokens.to_string()),
+            ("window", &ask.profile.window.to_string()),
+        ]);
+    }
     let number = |tokens: u64| usize::try_from(tokens).unwrap_or(usize::MAX);
     let violation = Violation::too_long(number(tokens), number(ask.profile.window));
     violation.api_error().expect("a test reads the table of errors")

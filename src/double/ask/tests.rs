@@ -163,7 +163,7 @@ fn whatever_comes_is_an_answer() {
         (message("-1e999"), 400),
         (message("99999999999999999999999999"), 400),
         (message("\"\0\""), 400),
-        (r#"{"max_tokens":1e308,"model":"m","messages":[]}"#.to_owned(), 400),
+        (r#"{"max_tokens":1e308,"model":"m","messages":[{"role":"user","content":"a"}]}"#.to_owned(), 400),
         (r#"{"max_tokens":-0,"model":"\u0000","messages":[{"role":"user","content":"a"}]}"#.to_owned(), 200),
         ("\u{feff}{}".to_owned(), 400),
         (large, 413),
