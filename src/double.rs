@@ -5,6 +5,9 @@
 //! counted: tokens, and what of them the prompt cache would have had. It has no clock and opens no connection: the time
 //! comes with each call, and a door of its own (`memdir double`) puts it on a port.
 //!
+//! Any name may be a model's, but an empty one. One of Anthropic's takes what that model takes; any other takes everything
+//! that some model takes, so that agents made for other models can be pointed here.
+//!
 //! ```
 //! use memdir::double::{Double, Script};
 //! use serde_json::json;
