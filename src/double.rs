@@ -5,6 +5,9 @@
 //! counted: tokens, and what of them the prompt cache would have had. It has no clock and opens no connection: the time
 //! comes with each call, and a door of its own (`memdir double`) puts it on a port.
 //!
+//! Any name may be a model's, but an empty one. One of Anthropic's takes what that model takes; any other takes everything
+//! that some model takes, so that agents made for other models can be pointed here.
+//!
 //! ```
 //! use memdir::double::{Double, Script};
 //! use serde_json::json;
@@ -271,7 +274,7 @@ impl Double {
         let read = Prompt::of(&request, &ask.model, &self.signer, false);
         let is_summarised = ask.compacts || compaction.is_some();
         let answer = if is_summarised { 0 } else { ask.max_tokens };
-        if read.tokens() + answer > ask.profile.window {
+        if read.tokens().saturating_add(answer) > ask.profile.window {
             return Err(too_long(&ask, read.tokens()).into());
         }
         if ask.compacts {
@@ -439,8 +442,15 @@ impl From<ApiError> for Refusal {
     }
 }
 
-/// That a request is larger than the window.
+/// That a request is larger than the window, alone or with the answer that it asks for.
 fn too_long(ask: &Ask, tokens: u64) -> ApiError {
+    if tokens <= ask.profile.window {
+        return Fault::OverWindow.error(&[
+            ("value", &tokens.to_string()),
+            ("most", &ask.max_tokens.to_string()),
+            ("window", &ask.profile.window.to_string()),
+        ]);
+    }
     let number = |tokens: u64| usize::try_from(tokens).unwrap_or(usize::MAX);
     let violation = Violation::too_long(number(tokens), number(ask.profile.window));
     violation.api_error().expect("a test reads the table of errors")

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::*;
@@ -61,10 +62,8 @@ fn answer(row: &Value) -> Answer {
 }
 
 fn said(answer: &Answer) -> &Value {
-    match &answer.body {
-        Body::Json(json) => json,
-        Body::Events { .. } => panic!("no stream was asked for"),
-    }
+    let Body::Json(json) = &answer.body else { panic!("no stream was asked for") };
+    json
 }
 
 #[test]
@@ -163,7 +162,7 @@ fn whatever_comes_is_an_answer() {
         (message("-1e999"), 400),
         (message("99999999999999999999999999"), 400),
         (message("\"\0\""), 400),
-        (r#"{"max_tokens":1e308,"model":"m","messages":[]}"#.to_owned(), 400),
+        (r#"{"max_tokens":1e308,"model":"m","messages":[{"role":"user","content":"a"}]}"#.to_owned(), 400),
         (r#"{"max_tokens":-0,"model":"\u0000","messages":[{"role":"user","content":"a"}]}"#.to_owned(), 200),
         ("\u{feff}{}".to_owned(), 400),
         (large, 413),
@@ -171,5 +170,132 @@ fn whatever_comes_is_an_answer() {
         let answer = answer(&json!({"raw": body}));
         let start: String = body.chars().take(40).collect();
         assert_eq!(answer.status, status, "{start} {}", said(&answer));
+    }
+}
+
+/// Names of fields, types and other words that mean something somewhere in a request.
+const WORDS: &[&str] = &[
+    "type",
+    "name",
+    "value",
+    "model",
+    "messages",
+    "role",
+    "content",
+    "text",
+    "user",
+    "assistant",
+    "document",
+    "citations",
+    "system",
+    "tools",
+    "tool_choice",
+    "tool",
+    "custom",
+    "memory",
+    "memory_20250818",
+    "mcp_toolset",
+    "input_schema",
+    "properties",
+    "object",
+    "thinking",
+    "enabled",
+    "adaptive",
+    "disabled",
+    "between_tools",
+    "budget_tokens",
+    "display",
+    "updates",
+    "block_binding",
+    "output_config",
+    "effort",
+    "max",
+    "stop_sequences",
+    "temperature",
+    "top_p",
+    "top_k",
+    "context_management",
+    "edits",
+    "clear_thinking_20251015",
+    "compact_20260112",
+    "trigger",
+    "keep",
+    "compaction",
+    "summarize",
+    "cache_control",
+    "ephemeral",
+    "ttl",
+    "1h",
+    "claude-opus-5",
+    "",
+    "fallbacks",
+    "default",
+    "stream",
+];
+/// Fields of a request.
+const FIELDS: &[&str] = &[
+    "messages",
+    "system",
+    "tools",
+    "tool_choice",
+    "thinking",
+    "output_config",
+    "stop_sequences",
+    "temperature",
+    "top_p",
+    "top_k",
+    "context_management",
+    "compaction",
+    "cache_control",
+    "fallbacks",
+    "mcp_servers",
+    "metadata",
+    "container",
+];
+const BETAS: &str = "context-management-2025-06-27,compact-2026-01-12,compact-2026-09-04,mcp-client-2025-11-20,\
+    thinking-binding-controls-2026-08-01,server-side-fallback-2026-07-01";
+
+fn json_of_words() -> impl Strategy<Value = Value> {
+    let word = || proptest::sample::select(WORDS);
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        word().prop_map(Value::from),
+        any::<String>().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 32, 6, move |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            proptest::collection::vec((word(), inner), 0..6).prop_map(|fields| {
+                fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>().into()
+            }),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn any_value_in_any_field_is_an_answer(
+        fields in proptest::collection::vec((proptest::sample::select(FIELDS), json_of_words()), 0..3),
+        count in any::<bool>(),
+        newest in any::<bool>(),
+    ) {
+        let with: Map<String, Value> =
+            fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        let version = if newest { "2026-10-21" } else { "2023-06-01" };
+        let row = json!({"with": with, "count": count, "betas": BETAS, "headers": {"anthropic-version": version}});
+        let answer = answer(&row);
+        prop_assert!(matches!(answer.status, 200 | 400), "{row}: {answer:?}");
+    }
+
+    #[test]
+    fn any_body_and_any_header_is_an_answer(body in any::<String>(), name in any::<String>(), value in any::<String>()) {
+        let headers = json!({name.as_str(): value, "anthropic-version": value, "content-type": "application/json"});
+        let of_body = answer(&json!({"raw": body})).status;
+        let of_headers = answer(&json!({"headers": headers})).status;
+        prop_assert!(matches!(of_body, 200 | 400), "{body:?}: {of_body}");
+        prop_assert!(matches!(of_headers, 200 | 400 | 401), "{name:?} {value:?}: {of_headers}");
     }
 }

@@ -137,7 +137,7 @@ fn a_mark_in_what_is_cleared_stays() {
     let mut request = rounds(
         &[("read", 1); 2],
         &json!({"type": "clear_tool_uses_20250919",
-        "trigger": {"type": "tool_uses", "value": 0}, "keep": {"type": "tool_uses", "value": 0}}),
+        "trigger": {"type": "tool_uses", "value": 1}, "keep": {"type": "tool_uses", "value": 0}}),
     );
     let mark = json!({"type": "ephemeral"});
     request["messages"][2] = answer(0, &json!([{"type": "text", "text": words(1), "cache_control": mark}]));
@@ -151,7 +151,12 @@ fn thinking_of_earlier_turns_is_cleared() {
     let think = |text: &str| json!({"type": "thinking", "thinking": text, "signature": "x"});
     let say = |text: &str| json!({"type": "text", "text": text});
     let history = |model: &str, edits: &Value| {
-        json!({"model": model, "max_tokens": 1, "thinking": {"type": "adaptive"}, "context_management": {"edits": edits}, "messages": [
+        let thinking = if model.contains("-4-") {
+            json!({"type": "enabled", "budget_tokens": 1024})
+        } else {
+            json!({"type": "adaptive"})
+        };
+        json!({"model": model, "max_tokens": 2048, "thinking": thinking, "context_management": {"edits": edits}, "messages": [
             {"role": "user", "content": "A"},
             {"role": "assistant", "content": [think("1"), say("a")]},
             {"role": "user", "content": "B"},
