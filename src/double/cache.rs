@@ -150,9 +150,14 @@ fn marked((at, part): (usize, &Part)) -> Option<(usize, Mark)> {
 
 /// The tokens that a prefix must have to be kept.
 fn least(model: &str) -> u64 {
+    of_model(model, &LEAST).unwrap_or_default()
+}
+
+/// What a table says of a model: the longest prefix of its name counts, wherever a provider puts that name.
+pub(super) fn of_model<T: Copy>(model: &str, rows: &[(&str, T)]) -> Option<T> {
     let name = model.find("claude-").map_or(model, |at| &model[at..]).replace('.', "-");
-    let rows = LEAST.iter().filter(|(prefix, _)| name.starts_with(prefix));
-    rows.max_by_key(|(prefix, _)| prefix.len()).map_or(0, |(_, tokens)| *tokens)
+    let rows = rows.iter().filter(|(prefix, _)| name.starts_with(prefix));
+    rows.max_by_key(|(prefix, _)| prefix.len()).map(|(_, value)| *value)
 }
 
 /// What a prefix hangs on beside what is in it ("What invalidates the cache").

@@ -57,6 +57,7 @@ pub(super) enum Fault {
     NoForcedTools,
     ForcedWhileThinking,
     MaxTokens,
+    OverWindow,
     ThinksNot,
     NoBudget,
     NoAdaptive,

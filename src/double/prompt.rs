@@ -13,7 +13,7 @@ use crate::context::{Block, ByClass, Entry, Kind, Message, Mix, Request, Seal, S
 use crate::hash::Hash;
 
 /// Tokens that frame a message or a tool.
-const FRAME: u64 = 3;
+pub(super) const FRAME: u64 = 3;
 /// Tokens that a request with tools has beside them.
 const TOOLS: u64 = 300;
 
@@ -121,6 +121,12 @@ impl Prompt {
     /// The tokens of all of it.
     pub(super) fn tokens(&self) -> u64 {
         self.parts.iter().map(|part| part.tokens).sum()
+    }
+
+    /// The tokens of tools and `system`.
+    pub(super) fn head_tokens(&self) -> u64 {
+        let head = self.parts.iter().take_while(|part| matches!(part.at, At::Tool | At::System));
+        head.map(|part| part.tokens).sum()
     }
 
     /// The chain of all of it.

@@ -111,8 +111,12 @@ impl Said {
             "refusal" => json!({"type": "refusal", "category": null, "explanation": null}),
             _ => Value::Null,
         };
+        let model = self.content.iter().rev().find_map(|block| match kind_of(block) {
+            "fallback" => block["to"]["model"].as_str(),
+            _ => None,
+        });
         let mut message = json!({
-            "model": ask.model,
+            "model": model.unwrap_or(&ask.model),
             "id": id,
             "type": "message",
             "role": "assistant",

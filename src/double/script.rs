@@ -11,7 +11,7 @@ mod read;
 mod recorded;
 mod reply;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 mod when;
 
 use heard::Heard;

@@ -98,8 +98,15 @@ fn ping() -> Event {
 
 /// The message before anything is said.
 fn start(message: &Value) -> Event {
+    let content = message["content"].as_array().map_or(&[][..], Vec::as_slice);
+    let first = content.iter().find(|block| block["type"] == "fallback").map(|block| &block["from"]["model"]);
+    let first = first.filter(|model| model.is_string()).cloned();
     let mut message = message.clone();
     message["content"] = json!([]);
+    // Another takes over later.
+    if let Some(model) = first {
+        message["model"] = model;
+    }
     for name in ["stop_reason", "stop_sequence", "stop_details", "context_management"] {
         if let Some(field) = message.get_mut(name) {
             *field = Value::Null;
@@ -199,7 +206,7 @@ fn written(input: &Map<String, Value>, is_cut: bool) -> String {
 
 /// The pieces of a text, none of them empty, cut between characters.
 fn pieces(text: &str) -> impl Iterator<Item = &str> {
-    let least = text.len() / MOST_PIECES;
+    let least = text.len().div_ceil(MOST_PIECES);
     let mut sizes = PIECES.iter().copied().cycle().map(move |size| size.max(least));
     let mut rest = text;
     std::iter::from_fn(move || {

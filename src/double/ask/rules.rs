@@ -77,10 +77,7 @@ impl Asked<'_> {
         if self.list("stop_sequences").iter().any(is_blank) {
             return Err(Fault::BlankStop.error(&[]));
         }
-        match self.list("system").iter().any(|part| part["text"] == "") {
-            true => Err(Fault::EmptySystem.error(&[])),
-            false => Ok(()),
-        }
+        refuse_if(self.list("system").iter().any(|part| part["text"] == ""), Fault::EmptySystem, "")
     }
 
     fn tools(&self) -> Checked {
@@ -98,10 +95,7 @@ impl Asked<'_> {
         }
         let mut names: Vec<&str> = tools.iter().filter_map(|tool| tool["name"].as_str()).collect();
         names.sort_unstable();
-        match names.windows(2).any(|pair| pair[0] == pair[1]) {
-            true => Err(Fault::ToolTwice.error(&[])),
-            false => Ok(()),
-        }
+        refuse_if(names.windows(2).any(|pair| pair[0] == pair[1]), Fault::ToolTwice, "")
     }
 
     fn choice(&self) -> Checked {
@@ -124,10 +118,7 @@ impl Asked<'_> {
         let name = choice["name"].as_str().unwrap_or_default();
         // A set of tools does not say how they are called.
         let is_there = |tool: &Value| tool["name"].as_str().is_none_or(|known| known == name);
-        match kind == "tool" && !tools.iter().any(is_there) {
-            true => Err(Fault::NoSuchTool.error(&[("value", name)])),
-            false => Ok(()),
-        }
+        refuse_if(kind == "tool" && !tools.iter().any(is_there), Fault::NoSuchTool, name)
     }
 
     fn thinking(&self) -> Checked {
@@ -155,10 +146,8 @@ impl Asked<'_> {
         }
         let budget = whole(&self.field("thinking")["budget_tokens"]);
         let may_exceed = self.purpose == Purpose::Count || self.head.has("interleaved-thinking-2025-05-14");
-        match kind == "enabled" && !may_exceed && budget >= whole(self.field("max_tokens")) {
-            true => Err(Fault::BudgetOverMax.error(&[])),
-            false => Ok(()),
-        }
+        let is_over = kind == "enabled" && !may_exceed && budget >= whole(self.field("max_tokens"));
+        refuse_if(is_over, Fault::BudgetOverMax, "")
     }
 
     fn sampling(&self) -> Checked {
@@ -198,10 +187,7 @@ impl Asked<'_> {
             Some("disabled") => model.disabled_up_to_high,
             _ => false,
         };
-        match is_bounded && matches!(level, "xhigh" | "max") {
-            true => Err(Fault::EffortWhileDisabled.error(&[("value", level)])),
-            false => Ok(()),
-        }
+        refuse_if(is_bounded && matches!(level, "xhigh" | "max"), Fault::EffortWhileDisabled, level)
     }
 
     fn edits(&self) -> Checked {
@@ -236,6 +222,11 @@ impl Asked<'_> {
         }
         Ok(())
     }
+}
+
+/// Refuses what is wrong; `value`: what it is about.
+fn refuse_if(is_wrong: bool, fault: Fault, value: &str) -> Checked {
+    if is_wrong { Err(fault.error(&[("value", value)])) } else { Ok(()) }
 }
 
 /// Whether it is a text with citations, or a search result with one in it.

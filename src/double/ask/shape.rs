@@ -92,7 +92,8 @@ struct Tagged {
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Tag {
-    tag: Box<str>,
+    #[serde(rename = "tag")]
+    name: Box<str>,
     #[serde(default)]
     betas: Vec<Box<str>>,
     is: Shape,
@@ -181,9 +182,9 @@ impl Reader<'_> {
             Some(tag) => tag.as_str().unwrap_or_default(),
         };
         let mut known = tagged.tags.iter().filter(|known| self.has(&known.betas));
-        let Some(found) = known.clone().find(|known| *known.tag == *tag) else {
+        let Some(found) = known.clone().find(|known| *known.name == *tag) else {
             let given = fields.get("type").map_or_else(String::new, said);
-            let tags: Vec<String> = known.by_ref().map(|known| format!("'{}'", known.tag)).collect();
+            let tags: Vec<String> = known.by_ref().map(|known| format!("'{}'", known.name)).collect();
             let facts = [("path", at.0.as_str()), ("value", &given), ("values", &tags.join(", "))];
             return Err(Fault::NoSuchTag.error(&facts));
         };

@@ -19,7 +19,10 @@ fn request(blocks: &str) -> Value {
             let other = if word.contains('~') { "other" } else { "same" };
             let text = format!("{number} {other} {}", "word ".repeat(480));
             let mut block = match &word[..1] {
-                "t" => json!({"name": format!("tool_{number}"), "description": text}),
+                "t" => {
+                    let schema = json!({"type": "object"});
+                    json!({"name": format!("tool_{number}"), "description": text, "input_schema": schema})
+                }
                 "h" => json!({"type": "thinking", "thinking": text, "signature": "x"}),
                 "c" => {
                     json!({"type": "tool_use", "id": number.to_string(), "name": "f", "input": {"x": text}})

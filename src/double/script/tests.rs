@@ -6,7 +6,8 @@ use super::super::ask::Purpose;
 use super::super::{Call, Settings};
 use super::*;
 
-fn ask(request: &Value) -> Ask {
+/// A request that lacks nothing, with some fields of its own.
+pub(in super::super) fn ask(request: &Value) -> Ask {
     let mut whole = json!({"model": "claude-opus-5", "max_tokens": 1_000, "messages": [user("Hello.")]});
     for (name, value) in request.as_object().unwrap() {
         whole[name] = value.clone();
@@ -22,12 +23,16 @@ fn ask(request: &Value) -> Ask {
     Ask::read(&call, Purpose::Message, &Settings::default()).unwrap()
 }
 
-fn user(text: &str) -> Value {
+pub(in super::super) fn user(text: &str) -> Value {
     json!({"role": "user", "content": text})
 }
 
 fn assistant(text: &str) -> Value {
     json!({"role": "assistant", "content": text})
+}
+
+fn tool(name: &str) -> Value {
+    json!({"name": name, "input_schema": {"type": "object"}})
 }
 
 fn script(lines: &[Value]) -> Script {
@@ -91,7 +96,7 @@ fn a_rule_fits_when_all_of_it_holds() {
     };
     let removed = json!([user("Hello."), {"role": "system", "content": [
         {"type": "tool_removal", "tool": {"type": "tool_reference", "tool_name": "weather"}},
-        {"type": "tool_addition", "tool": {"type": "tool_definition", "definition": {"name": "wind", "input_schema": {}}}}]}]);
+        {"type": "tool_addition", "tool": {"type": "tool_definition", "definition": {"name": "wind", "input_schema": {"type": "object"}}}}]}]);
     let tools = json!([{"name": "weather", "input_schema": {"type": "object"}}]);
     for (when, request, fits) in [
         (json!({"last": "ell"}), json!({}), true),
@@ -130,7 +135,7 @@ fn a_rule_fits_when_all_of_it_holds() {
 fn texts_are_filled_in() {
     let reply = json!({"text": "{turn} {last}? {{last} {other} {", "tool_use": {"name": "n", "input": {"a": [{"b": "{model}"}]}}});
     let request =
-        json!({"tools": [{"name": "n"}], "messages": [user("a {turn}"), assistant("b"), user("{last}")]});
+        json!({"tools": [tool("n")], "messages": [user("a {turn}"), assistant("b"), user("{last}")]});
     let Play::Says(line) = script(&[json!({"reply": reply})]).play(&ask(&request)) else { panic!() };
     assert_eq!(line.content[0]["text"], "1 {last}? {{last} {other} {");
     assert_eq!(line.content[1]["input"], json!({"a": [{"b": "claude-opus-5"}]}));
@@ -140,7 +145,7 @@ fn texts_are_filled_in() {
 
 #[test]
 fn what_a_reply_says_becomes_blocks() {
-    let tools = json!({"tools": [{"name": "a"}, {"name": "b"}]});
+    let tools = json!({"tools": [tool("a"), tool("b")]});
     let direct = json!({"type": "direct"});
     for (reply, content) in [
         (json!({"text": "T."}), json!([{"type": "text", "text": "T."}])),
@@ -199,9 +204,11 @@ fn a_tool_that_is_not_offered_cannot_be_called() {
     assert_eq!(said(&mut script, &json!({})), error);
     // Whoever tries again is told the same.
     assert_eq!(said(&mut script, &json!({})), error);
-    assert!(said(&mut script, &json!({"tools": [{"name": "weather"}]})).contains("tool_use"));
-    let toolset = json!({"tools": [{"type": "browser_toolset_20260801"}]});
-    assert_eq!(said(&mut script, &toolset), "T.");
+    assert!(said(&mut script, &json!({"tools": [tool("weather")]})).contains("tool_use"));
+    // What tools a set of them has is not told.
+    let mut offers_a_set = ask(&json!({}));
+    offers_a_set.fields.insert("tools".to_owned(), json!([{"type": "browser_toolset_20260801"}]));
+    assert!(Heard::of(&offers_a_set).is_offered("left_click"));
 }
 
 #[test]
@@ -300,7 +307,7 @@ fn a_tool_that_must_be_called_is_called() {
         "city": {"type": "string"}, "days": {"type": "integer", "minimum": 1}, "unit": {"enum": ["C", "F"]},
         "at": {"type": "object", "required": ["hour"], "properties": {"hour": {"type": ["number", "null"]}}},
         "more": {"type": "string"}}});
-    let tools = json!([{"type": "web_search_20250305", "name": "web_search"}, {"name": "now", "input_schema": {}},
+    let tools = json!([{"type": "web_search_20250305", "name": "web_search"}, {"name": "now", "input_schema": {"type": "object"}},
         {"name": "weather", "input_schema": schema}]);
     let call =
         |choice: Value| match Script::default().play(&ask(&json!({"tools": tools, "tool_choice": choice}))) {
