@@ -218,7 +218,7 @@ impl Double {
         };
         let _: Option<u64> = retry_after;
         let usage: Usage = self.cache.take(&read, &ask, now);
-        let breaks_after = line.breaks_after;
+        let (breaks_after, breaks_with) = (line.breaks_after, line.breaks_with.clone());
         let said = Said::of(line, &ask, &sent, &mut self.signer, self.calls);
         let mut more = serde_json::Map::new();
         if !ask.edits.is_empty() {
@@ -229,7 +229,7 @@ impl Double {
         }
         let id = format!("msg_{:024}", self.calls);
         let message = said.message(&ask, &id, usage, more);
-        Ok(Made { message, is_stream: ask.is_stream, breaks_after })
+        Ok(Made { message, is_stream: ask.is_stream, breaks_after, breaks_with })
     }
 
     fn count(&mut self, call: &Call<'_>) -> Result<Value, Refusal> {
@@ -261,6 +261,7 @@ struct Made {
     message: Value,
     is_stream: bool,
     breaks_after: Option<usize>,
+    breaks_with: Option<ApiError>,
 }
 
 impl Made {
@@ -268,9 +269,9 @@ impl Made {
         if !self.is_stream {
             return Body::Json(self.message);
         }
-        let mut events = stream::events(&self.message);
-        let breaks = self.breaks_after.is_some_and(|after| after < events.len());
-        events.truncate(self.breaks_after.unwrap_or(events.len()));
+        let events = stream::events(&self.message);
+        let after = self.breaks_after.unwrap_or(events.len());
+        let (events, breaks) = stream::broken(events, after, self.breaks_with.as_ref());
         Body::Events { events, breaks }
     }
 }

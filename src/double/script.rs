@@ -1,14 +1,32 @@
 //! What is said: rules and replies from a file.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::ask::Ask;
 use crate::context::ApiError;
 
+mod heard;
+mod offhand;
+mod read;
+mod recorded;
+mod reply;
+#[cfg(test)]
+pub(super) mod tests;
+mod when;
+
+use heard::Heard;
+use recorded::Recorded;
+use reply::Reply;
+use when::When;
+
 /// What a stand-in says, and when.
+///
+#[doc = "```text"]
+#[doc = include_str!("script.txt")]
+#[doc = "```"]
 #[derive(Debug, Clone, Default)]
 pub struct Script {
-    replies: Vec<Value>,
+    rows: Vec<Row>,
 }
 
 /// A line of a script that is none.
@@ -18,7 +36,7 @@ pub struct Script {
 pub struct BadScript {
     /// Its number, from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// What is wrong with it, and what belongs there.
     pub why: String,
 }
 
@@ -44,28 +62,138 @@ pub(super) struct Line {
     pub(super) output_tokens: Option<u64>,
     /// After so many events, a stream breaks.
     pub(super) breaks_after: Option<usize>,
+    /// The error that it breaks with; `None`: the connection breaks.
+    pub(super) breaks_with: Option<ApiError>,
+    /// Other fields of the message: `stop_details`, `stop_sequence`, `container`.
+    pub(super) fields: Map<String, Value>,
+}
+
+/// A line of a script.
+#[derive(Debug, Clone)]
+struct Row {
+    /// Its number, from 1.
+    line: usize,
+    /// `None`: always.
+    when: Option<When>,
+    /// Whether it is for requests for a summary, and for no others.
+    is_summary: bool,
+    /// How often it may still be played; `None`: without end.
+    left: Option<u64>,
+    /// What the request has to be.
+    recorded: Option<Recorded>,
+    reply: Reply,
+}
+
+impl Row {
+    fn fits(&self, ask: &Ask, heard: &Heard) -> bool {
+        self.is_summary == ask.compacts && self.when.as_ref().is_none_or(|when| when.fits(ask, heard))
+    }
+
+    fn is_used_up(&self) -> bool {
+        self.left == Some(0)
+    }
+
+    fn use_up(&mut self) {
+        self.left = self.left.map(|left| left.saturating_sub(1));
+    }
 }
 
 impl Script {
+    /// What a script looks like, for people.
+    pub const FORMAT: &'static str = include_str!("script.txt");
+
     /// Reads a script: JSON lines.
     ///
     /// # Errors
     /// [`BadScript`] for the first line that is none.
     pub fn from_lines(lines: &str) -> Result<Self, BadScript> {
-        let mut script = Self::default();
-        for (at, line) in lines.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-            let bad = |why: String| BadScript { line: at + 1, why };
-            let line: Value = serde_json::from_str(line).map_err(|error| bad(error.to_string()))?;
-            script.replies.insert(0, line["reply"].clone());
+        let mut rows = Vec::new();
+        for (at, line) in lines.trim_start_matches('\u{feff}').lines().enumerate() {
+            let line = line.trim();
+            if !line.is_empty() && !line.starts_with('#') {
+                rows.extend(read::row(at + 1, line).map_err(|why| BadScript { line: at + 1, why })?);
+            }
         }
-        Ok(script)
+        Ok(Self { rows })
     }
 
     /// What is said to a request now.
     pub(super) fn play(&mut self, ask: &Ask) -> Play {
-        let _ = ask;
-        let reply = self.replies.pop().unwrap_or_else(|| json!({"text": "I have nothing to say."}));
-        let content = vec![json!({"type": "text", "text": reply["text"]})];
-        Play::Says(Line { content, ..Line::default() })
+        if ask.max_tokens == 0 && !ask.compacts {
+            // The prompt is to be cached, and nothing to be said.
+            return Play::Says(Line::default());
+        }
+        let heard = Heard::of(ask);
+        let fits = |row: &&mut Row| row.fits(ask, &heard);
+        let mut used_up = None;
+        for row in self.rows.iter_mut().filter(fits) {
+            if row.is_used_up() {
+                used_up = Some(row.line);
+                continue;
+            }
+            if let Some(parted) = row.recorded.as_ref().and_then(|recorded| recorded.parts_with(ask)) {
+                let why = format!("line {} of the script was recorded otherwise: {parted}", row.line);
+                return refuses(400, "invalid_request_error", &why);
+            }
+            if let Some(tool) = row.reply.calls().find(|tool| !heard.is_offered(tool)) {
+                let why = format!(
+                    "line {} of the script calls the tool `{}`, which the request does not offer",
+                    row.line,
+                    crate::text::echo(tool)
+                );
+                return refuses(500, "api_error", &why);
+            }
+            row.use_up();
+            return row.reply.play(ask, &heard);
+        }
+        if let Some(line) = used_up {
+            let why = format!(
+                "the script is used up: the last line that fits this request is line {line}, and it was played; \
+                 a rule with `\"when\": {{}}` at its end would be played for all that comes after"
+            );
+            return refuses(500, "api_error", &why);
+        }
+        let what = if ask.compacts {
+            offhand::summary(&heard, heard.messages)
+        } else {
+            offhand::reply(ask, &heard, self.rows.is_empty())
+        };
+        Play::Says(what)
     }
+
+    /// The summary of so many messages that comes before an answer, when the request has it made at a threshold: a
+    /// `compaction` alone. `None`: none could be made.
+    pub(super) fn summary(&mut self, ask: &Ask, messages: usize) -> Option<Line> {
+        let heard = Heard::of(ask);
+        let asked = Ask { compacts: true, ..ask.clone() };
+        let rule = self
+            .rows
+            .iter_mut()
+            .find(|row| row.recorded.is_none() && !row.is_used_up() && row.fits(&asked, &heard));
+        if let Some(rule) = rule {
+            rule.use_up();
+            return match rule.reply.play(&asked, &heard) {
+                Play::Says(line) => Some(line),
+                Play::Fails { .. } => None,
+            };
+        }
+        // What is told block by block begins with its summary, if it has one.
+        let next = self.rows.iter_mut().find(|row| !row.is_used_up() && row.fits(ask, &heard));
+        if let Some(summary) = next.and_then(|row| row.reply.take_summary()) {
+            let has_content = !summary["content"].is_null();
+            return has_content.then(|| Line { content: vec![summary], ..Line::default() });
+        }
+        Some(offhand::summary(&heard, messages))
+    }
+}
+
+/// A refusal that is the stand-in's own.
+fn refuses(status: u16, kind: &'static str, why: &str) -> Play {
+    let error = ApiError::new(status, kind, format!("memdir double: {why}"));
+    Play::Fails { error, retry_after: None }
+}
+
+/// A block of text.
+fn text(text: &str) -> Value {
+    json!({"type": "text", "text": text})
 }
