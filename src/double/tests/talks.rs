@@ -74,8 +74,11 @@ impl<'a> Agent<'a> {
 
     /// The whole conversation, message by message.
     fn talk(&mut self, messages: &[Value]) -> End {
-        for message in messages {
-            if message["role"] == "assistant" && !self.log.is_empty() {
+        self.head["messages"] = json!(messages[..1]);
+        let mut first = self.api.signed(&self.head).unwrap();
+        self.log.push(Message::from_value(&first["messages"][0].take()).unwrap());
+        for message in &messages[1..] {
+            if message["role"] == "assistant" {
                 if self.ask() == End::CannotFit {
                     return End::CannotFit;
                 }
@@ -107,7 +110,7 @@ impl<'a> Agent<'a> {
         let answer = match self.api.create(&request, &betas) {
             Ok(answer) => answer,
             // Tokens are estimated here, counted there.
-            Err(error) if error.message.starts_with("prompt is too long") => return End::CannotFit,
+            Err(error) if does_not_fit(&error) => return End::CannotFit,
             Err(error) => panic!("{error}\n{request}\n{planned:#?}"),
         };
         if answer["content"] == json!([]) {
@@ -132,6 +135,13 @@ impl<'a> Agent<'a> {
         let fails = self.host.fails != 0 && self.summaries.is_multiple_of(self.host.fails);
         (!fails).then(|| answer["content"][0]["text"].as_str().unwrap().to_owned())
     }
+}
+
+/// Whether a request is refused for its tokens alone. `system` and tools are not known to a plan before the first report.
+fn does_not_fit(error: &ApiError) -> bool {
+    ["prompt is too long: ", "input length and `max_tokens` exceed"]
+        .iter()
+        .any(|it| error.message.starts_with(it))
 }
 
 /// The policy for a model: what is bound stays so.
@@ -171,7 +181,7 @@ proptest! {
     ) {
         let unedited = Policy { profile: Profile { mid_system: true, binding: Binding::Ignore, window: 1 << 40, ..Profile::default() },
             ..Policy::new(Budget::tokens(1 << 40, 1).unwrap(), vec![]) };
-        let mut talk = Talk::new(&json!({"messages": []}), &unedited, Host { reports: false, fails: 0 });
+        let mut talk = Talk::new(&json!({"messages": []}), &unedited, Host { reports: false, fails: 0, guards: false });
         let _ = steps.iter().try_for_each(|step| talk.step(step));
         let messages: Vec<Value> =
             talk.transcript.messages().map(|it| serde_json::from_str(it.json()).unwrap()).collect();
