@@ -18,6 +18,8 @@ mod cat;
 mod check;
 mod context;
 mod diff;
+#[cfg(feature = "http")]
+mod double;
 mod edit;
 #[cfg(feature = "search")]
 mod entries;
@@ -158,6 +160,10 @@ enum Command {
     /// Keep long conversations with the Messages API valid, and within their window
     #[command(long_about = context::ABOUT, after_help = context::EXAMPLES)]
     Context(context::Args),
+    /// Stand in for the Messages API on a port: refuse what it refuses, say what a script says
+    #[cfg(feature = "http")]
+    #[command(long_about = help::DOUBLE_ABOUT, after_help = help::double_examples())]
+    Double(double::Args),
     /// Serve the memory to a host of the Model Context Protocol, over standard input and output
     #[cfg(feature = "mcp")]
     #[command(long_about = help::MCP_ABOUT, after_help = help::MCP_EXAMPLES)]
@@ -291,6 +297,8 @@ fn run(command: Command) -> Result<ExitCode, Fault> {
             call::run(&base, agent_named(actor)?, agent.as_deref(), json.as_deref())
         }
         Command::Context(args) => context::run(args),
+        #[cfg(feature = "http")]
+        Command::Double(args) => double::run(args),
         #[cfg(feature = "mcp")]
         Command::Mcp(args) => mcp::run(args),
         #[cfg(feature = "mcp")]

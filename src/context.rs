@@ -59,6 +59,7 @@ pub use plan::{
     plan_with, spilled,
 };
 pub use policy::{BadBudget, Budget, Flush, Pin, Policy, Strategy, Unit};
+pub(crate) use profile::best_row;
 pub use profile::{Binding, Profile};
 pub use render::{render, splice};
 pub use repair::{Deed, Repair, repair, repaired};

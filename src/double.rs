@@ -5,6 +5,9 @@
 //! counted: tokens, and what of them the prompt cache would have had. It has no clock and opens no connection: the time
 //! comes with each call, and a door of its own (`memdir double`) puts it on a port.
 //!
+//! Any name may be a model's, but an empty one. One of Anthropic's takes what that model takes; any other takes everything
+//! that some model takes, so that agents made for other models can be pointed here.
+//!
 //! ```
 //! use memdir::double::{Double, Script};
 //! use serde_json::json;
@@ -28,12 +31,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::context::{ApiError, Request, Violation, violations};
+use crate::context::{ApiError, Request, Rule, Violation, violations};
 
 mod ask;
 mod cache;
 mod edit;
 mod fault;
+mod models;
 mod prompt;
 mod reply;
 mod script;
@@ -41,15 +45,19 @@ mod seal;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod thread;
 
 use ask::{Ask, Purpose};
 use cache::{Cache, Usage};
-use edit::Edited;
+use edit::{Compaction, Edited, Summary, Told};
+use fault::Fault;
 use prompt::Prompt;
 use reply::Said;
+use script::Line;
 pub use script::{BadScript, Script};
 use seal::Signer;
 pub use stream::Event;
+use thread::Threads;
 
 /// A stand-in for the Messages API.
 #[derive(Debug)]
@@ -58,6 +66,7 @@ pub struct Double {
     settings: Settings,
     signer: Signer,
     cache: Cache,
+    threads: Threads,
     /// How many calls were answered.
     calls: u64,
 }
@@ -78,7 +87,7 @@ pub struct Settings {
 pub struct Call<'a> {
     /// The method, as `POST`.
     pub method: &'a str,
-    /// The path, as `/v1/messages`, without what follows a `?`.
+    /// The path, as `/v1/messages`; what follows a `?` may be there.
     pub path: &'a str,
     /// Names, in any case, and values.
     pub headers: &'a [(&'a str, &'a str)],
@@ -104,6 +113,8 @@ pub struct Answer {
     pub headers: Vec<(&'static str, String)>,
     /// What it says.
     pub body: Body,
+    /// The request for a message that the script was played for, whole; `None`: it was refused, or it was for another thing.
+    pub played: Option<String>,
 }
 
 /// The body of an [`Answer`].
@@ -118,6 +129,8 @@ pub enum Body {
         events: Vec<Event>,
         /// Whether the connection breaks after them, without an end.
         breaks: bool,
+        /// What they tell, were it told at once.
+        message: Value,
     },
 }
 
@@ -131,7 +144,14 @@ impl Double {
     /// A stand-in that plays a script, with settings.
     #[must_use]
     pub fn with(script: Script, settings: Settings) -> Self {
-        Self { script, settings, signer: Signer::default(), cache: Cache::default(), calls: 0 }
+        Self {
+            script,
+            settings,
+            signer: Signer::default(),
+            cache: Cache::default(),
+            threads: Threads::default(),
+            calls: 0,
+        }
     }
 }
 
@@ -139,16 +159,32 @@ impl Double {
     /// Answers a call. `now` is the time since any moment; it only goes forward, and the prompt cache goes by it.
     pub fn answer(&mut self, call: &Call<'_>, now: Duration) -> Answer {
         self.calls += 1;
+        let done = self.respond(call, now);
+        self.told(done)
+    }
+
+    /// Refuses a call that is none, as a door sees it.
+    #[cfg(feature = "http")]
+    pub(crate) fn refuse(&mut self, error: ApiError) -> Answer {
+        self.calls += 1;
+        self.told(Err(error.into()))
+    }
+
+    fn told(&self, done: Result<(Body, Option<String>), Refusal>) -> Answer {
         let id = format!("req_{:024}", self.calls);
         let mut headers = vec![("request-id", id.clone())];
-        let (status, body) = match self.respond(call, now) {
-            Ok(body) => (200, body),
-            Err(Refusal { error, retry_after }) => {
+        let (status, body, played) = match done {
+            Ok((body, played)) => (200, body, played),
+            Err(Refusal { error, retry_after, details, played, .. }) => {
                 headers.extend(retry_after.map(|seconds| ("retry-after", seconds.to_string())));
-                (error.status, Body::Json(fault::body(&error, &id)))
+                let mut body = fault::body(&error, &id);
+                if let Some(details) = details {
+                    body["error"]["details"] = details;
+                }
+                (error.status, Body::Json(body), played)
             }
         };
-        Answer { status, headers, body }
+        Answer { status, headers, body, played }
     }
 
     /// Answers a request in process, with values of the header `anthropic-beta`: the message, however it was asked for.
@@ -175,7 +211,7 @@ impl Double {
         headers.extend((!betas.is_empty()).then_some(("anthropic-beta", betas.as_str())));
         let body = request.to_string();
         let call = Call::new("POST", "/v1/messages", &headers, &body);
-        let made = self.message(&call, now).map_err(|refusal| refusal.error)?;
+        let (made, _) = self.message(&call, now).map_err(|refusal| refusal.error)?;
         Ok(made.message)
     }
 
@@ -188,18 +224,47 @@ impl Double {
         Ok(prompt::signed(&read, &read.model().unwrap_or_default(), &mut self.signer).to_value())
     }
 
-    fn respond(&mut self, call: &Call<'_>, now: Duration) -> Result<Body, Refusal> {
-        match (call.path, call.method) {
-            ("/v1/messages", "POST") => Ok(self.message(call, now)?.body()),
-            ("/v1/messages/count_tokens", "POST") => Ok(Body::Json(self.count(call)?)),
-            _ => {
-                ask::admit(call, &self.settings)?;
-                Err(ApiError::new(404, "not_found_error", "Not Found".to_owned()).into())
+    /// What is answered, and what the script was played for.
+    fn respond(&mut self, call: &Call<'_>, now: Duration) -> Result<(Body, Option<String>), Refusal> {
+        let (path, query) = call.path.split_once('?').unwrap_or((call.path, ""));
+        let model = path.strip_prefix("/v1/models/").filter(|id| !id.is_empty() && !id.contains('/'));
+        match (path, call.method, model) {
+            ("/v1/messages", "POST", _) => {
+                let (made, played) = self.message(call, now)?;
+                Ok((made.body(), Some(played)))
             }
+            ("/v1/messages/count_tokens", "POST", _) => Ok((Body::Json(self.count(call)?), None)),
+            ("/v1/models", "GET", _) => {
+                ask::admit(call, &self.settings)?;
+                Ok((Body::Json(models::list(query, &self.settings)?), None))
+            }
+            (_, "GET", Some(id)) => {
+                ask::admit(call, &self.settings)?;
+                Ok((Body::Json(models::one(id, &self.settings)?), None))
+            }
+            ("/v1/messages" | "/v1/messages/count_tokens" | "/v1/models", ..) | (_, _, Some(_)) => {
+                Err(Fault::WrongMethod.error(&[]).into())
+            }
+            _ => Err(Fault::NoRoute.error(&[]).into()),
         }
     }
 
-    fn message(&mut self, call: &Call<'_>, now: Duration) -> Result<Made, Refusal> {
+    /// A message, and the request that it was said to, whole.
+    fn message(&mut self, call: &Call<'_>, now: Duration) -> Result<(Made, String), Refusal> {
+        ask::admit(call, &self.settings)?;
+        let Some(turn) = self.threads.turn(call.body, now)? else {
+            let made = self.turn(call, now).map_err(|refusal| refusal.of(|| call.body.to_owned()))?;
+            return Ok((made, call.body.to_owned()));
+        };
+        let made = self.turn(&Call { body: &turn.body(), ..*call }, now);
+        let made = made.map_err(|refusal| refusal.of(|| turn.alone()))?;
+        let played = turn.alone();
+        self.threads.keep(turn, &made.message, now);
+        Ok((made, played))
+    }
+
+    /// A message that is said to a request that is whole.
+    fn turn(&mut self, call: &Call<'_>, now: Duration) -> Result<Made, Refusal> {
         let mut ask = Ask::read(call, Purpose::Message, &self.settings)?;
         let sent = self.judged(&ask)?;
         if !sent.dropped.is_empty() {
@@ -207,29 +272,104 @@ impl Double {
         }
         let Edited { request, applied, compaction } = edit::edit(&ask, &sent);
         let read = Prompt::of(&request, &ask.model, &self.signer, false);
-        let tokens = read.tokens() + ask.max_tokens;
-        if compaction.is_none() && tokens > ask.profile.window {
+        let is_summarised = ask.compacts || compaction.is_some();
+        let answer = if is_summarised { 0 } else { ask.max_tokens };
+        if read.tokens().saturating_add(answer) > ask.profile.window {
             return Err(too_long(&ask, read.tokens()).into());
         }
-        let play = self.script.play(&ask);
-        let (line, retry_after) = match play {
-            script::Play::Says(line) => (line, None),
-            script::Play::Fails { error, retry_after } => return Err(Refusal { error, retry_after }),
+        if ask.compacts {
+            return self.summary(&ask, &read, now);
+        }
+        let transformations = sent.transformations();
+        let mut turn = Turn { sent, read, summary: None, iterations: Vec::new(), transformations };
+        if let Some(compaction) = &compaction {
+            self.summarise(&mut turn, &ask, &request, compaction, now);
+        }
+        let pauses = compaction.is_some_and(|compaction| compaction.pauses);
+        let line = if pauses {
+            Line { stop_reason: Some("compaction".to_owned()), ..Line::default() }
+        } else {
+            self.play(&ask)?
         };
-        let _: Option<u64> = retry_after;
-        let usage: Usage = self.cache.take(&read, &ask, now);
+        let usage = if pauses { Usage::default() } else { self.cache.take(&turn.read, &ask, now) };
         let (breaks_after, breaks_with) = (line.breaks_after, line.breaks_with.clone());
-        let said = Said::of(line, &ask, &sent, &mut self.signer, self.calls);
+        let mut said = Said::of(line, &ask, &turn.sent, &mut self.signer, self.calls);
+        if !pauses && turn.summary.is_some() {
+            turn.iterations.push(usage.iteration("message", said.tokens));
+        }
+        said.tokens = if pauses { 0 } else { said.tokens };
+        said.content.splice(0..0, turn.summary);
         let mut more = serde_json::Map::new();
         if !ask.edits.is_empty() {
             more.insert("context_management".to_owned(), json!({"applied_edits": applied}));
         }
         if ask.betas.iter().any(|beta| beta.starts_with("thinking-binding-controls-")) {
-            more.insert("input_transformations".to_owned(), sent.transformations());
+            more.insert("input_transformations".to_owned(), turn.transformations);
         }
         let id = format!("msg_{:024}", self.calls);
-        let message = said.message(&ask, &id, usage, more);
+        let mut message = said.message(&ask, &id, usage, more);
+        if !turn.iterations.is_empty() {
+            message["usage"]["iterations"] = Value::from(turn.iterations);
+        }
         Ok(Made { message, is_stream: ask.is_stream, breaks_after, breaks_with })
+    }
+
+    /// Makes the summary that is due, whose place is before the answer.
+    fn summarise(
+        &mut self,
+        turn: &mut Turn,
+        ask: &Ask,
+        request: &Request,
+        compaction: &Compaction,
+        now: Duration,
+    ) {
+        let told = Told::of(self.script.summary(ask, request.messages().len()), ask.max_tokens);
+        let usage = self.read_by_summary(&turn.read, ask, compaction.instructions.as_deref(), now);
+        turn.iterations.push(usage.iteration("compaction", told.tokens));
+        let block = Summary::at_threshold(&told).block;
+        turn.sent = edit::behind(&ask.request, &block, &ask.model, &self.signer);
+        turn.read = edit::behind(request, &block, &ask.model, &self.signer);
+        turn.summary = Some(block);
+    }
+
+    /// A summary of the whole conversation, alone, as it is asked for by `compaction`.
+    fn summary(&mut self, ask: &Ask, read: &Prompt, now: Duration) -> Result<Made, Refusal> {
+        let line = self.play(ask)?;
+        let told = Told::of(Some(line), ask.max_tokens);
+        let instructions = ask.fields.get("compaction").and_then(|it| it["instructions"].as_str());
+        let usage = self.read_by_summary(read, ask, instructions, now);
+        let summary = Summary::on_demand(&told, ask, &read.head(), &mut self.signer);
+        let stop_reason = told.text.err().unwrap_or_else(|| "compaction".to_owned());
+        let line = Line { stop_reason: Some(stop_reason), ..Line::default() };
+        let mut said = Said::of(line, ask, read, &mut self.signer, self.calls);
+        said.tokens = 0;
+        said.content.extend(summary.map(|summary| summary.block));
+        let id = format!("msg_{:024}", self.calls);
+        let mut message = said.message(ask, &id, Usage::default(), serde_json::Map::new());
+        message["usage"]["iterations"] = json!([usage.iteration("compaction", told.tokens)]);
+        Ok(Made { message, is_stream: ask.is_stream, breaks_after: None, breaks_with: None })
+    }
+
+    /// What a summary reads of a prompt.
+    fn read_by_summary(
+        &mut self,
+        read: &Prompt,
+        ask: &Ask,
+        instructions: Option<&str>,
+        now: Duration,
+    ) -> Usage {
+        let mut usage = self.cache.take(read, ask, now);
+        usage.fresh += edit::asking(instructions);
+        usage
+    }
+
+    fn play(&mut self, ask: &Ask) -> Result<Line, Refusal> {
+        match self.script.play(ask) {
+            script::Play::Says(line) => Ok(line),
+            script::Play::Fails { error, retry_after } => {
+                Err(Refusal { retry_after, is_scripted: true, ..error.into() })
+            }
+        }
     }
 
     fn count(&mut self, call: &Call<'_>) -> Result<Value, Refusal> {
@@ -249,11 +389,25 @@ impl Double {
         let drops = ask.request.drops_unbound_thinking();
         let prompt = Prompt::of(&ask.request, &ask.model, &self.signer, drops);
         let found = violations(&ask.request, &ask.profile, &prompt);
-        match found.iter().find_map(Violation::api_error) {
+        // Nothing is said after a summary: whose the last message is does not matter.
+        let counts = |violation: &&Violation| !ask.compacts || violation.rule != Rule::I3;
+        match found.iter().filter(counts).find_map(Violation::api_error) {
             Some(error) => Err(error),
-            None => Ok(prompt),
+            None => edit::check(ask, &self.signer).map(|()| prompt),
         }
     }
+}
+
+/// What an answer follows.
+struct Turn {
+    /// What was sent: what the answer's thinking is bound to.
+    sent: Prompt,
+    /// What is read of it.
+    read: Prompt,
+    /// The summary that was made first.
+    summary: Option<Value>,
+    iterations: Vec<Value>,
+    transformations: Value,
 }
 
 /// A message that was made.
@@ -272,7 +426,7 @@ impl Made {
         let events = stream::events(&self.message);
         let after = self.breaks_after.unwrap_or(events.len());
         let (events, breaks) = stream::broken(events, after, self.breaks_with.as_ref());
-        Body::Events { events, breaks }
+        Body::Events { events, breaks, message: self.message }
     }
 }
 
@@ -280,16 +434,35 @@ impl Made {
 struct Refusal {
     error: ApiError,
     retry_after: Option<u64>,
+    /// `error.details`
+    details: Option<Value>,
+    is_scripted: bool,
+    /// The request, whole, that the script was played for.
+    played: Option<String>,
+}
+
+impl Refusal {
+    /// With the request that it is about.
+    fn of(self, request: impl FnOnce() -> String) -> Self {
+        Self { played: self.is_scripted.then(request), ..self }
+    }
 }
 
 impl From<ApiError> for Refusal {
     fn from(error: ApiError) -> Self {
-        Self { error, retry_after: None }
+        Self { error, retry_after: None, details: None, is_scripted: false, played: None }
     }
 }
 
-/// That a request is larger than the window.
+/// That a request is larger than the window, alone or with the answer that it asks for.
 fn too_long(ask: &Ask, tokens: u64) -> ApiError {
+    if tokens <= ask.profile.window {
+        return Fault::OverWindow.error(&[
+            ("value", &tokens.to_string()),
+            ("most", &ask.max_tokens.to_string()),
+            ("window", &ask.profile.window.to_string()),
+        ]);
+    }
     let number = |tokens: u64| usize::try_from(tokens).unwrap_or(usize::MAX);
     let violation = Violation::too_long(number(tokens), number(ask.profile.window));
     violation.api_error().expect("a test reads the table of errors")

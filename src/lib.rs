@@ -71,7 +71,7 @@ mod guard;
 mod hash;
 mod home;
 #[cfg(feature = "http")]
-mod http;
+pub mod http;
 mod id;
 #[cfg(feature = "search")]
 mod index;

@@ -319,3 +319,31 @@ pub(super) const CALL_EXAMPLES: &str = "\
 Examples:
   memdir call '{\"command\":\"view\",\"path\":\"/memories\"}'
   memdir call --dir ./memory --actor planner < calls.jsonl";
+
+#[cfg(feature = "http")]
+pub(super) const DOUBLE_ABOUT: &str = "\
+Stand in for the Messages API on a port: refuse what it refuses, say what a script says.
+
+It has no model, and needs no key. Requests are judged as the API judges them, with its words: their fields, calls of tools and their \
+results, thinking that was altered, the window. Tokens are counted, those of the prompt cache too. What is said comes from --script, \
+a line for each reply; without one, it is always the same.
+
+When it listens, it prints its base URL on standard output, one line; a line on standard error for each request says what became of it, \
+and nothing that was in it. SIGINT and SIGTERM end it, with exit code 0.";
+
+#[cfg(feature = "http")]
+pub(super) fn double_examples() -> String {
+    let examples = "\
+Examples:
+  memdir double
+  memdir double --listen 127.0.0.1:0 --script replies.jsonl --record session.jsonl
+  memdir double --key test-key --window 20000 --quiet
+
+Python:       anthropic.Anthropic(base_url=\"http://127.0.0.1:8089\", api_key=\"any\")
+TypeScript:   new Anthropic({ baseURL: 'http://127.0.0.1:8089', apiKey: 'any' })
+Claude Code:  ANTHROPIC_BASE_URL=http://127.0.0.1:8089 ANTHROPIC_API_KEY=any claude
+Others:       ANTHROPIC_BASE_URL; paths are those of the API, /v1/messages and so on
+
+";
+    format!("{examples}{}", crate::double::Script::FORMAT.trim_end())
+}

@@ -75,11 +75,8 @@ impl Profile {
         let table = TABLE.get_or_init(|| {
             serde_json::from_str(include_str!("models.json")).expect("a test reads the table")
         });
-        let name = model.find("claude-").map_or(model, |at| &model[at..]).replace('.', "-");
-        let is_of = |row: &&Row| name.strip_prefix(&*row.prefix).is_some_and(|rest| !is_newer(rest));
-        let row = table.models.iter().filter(is_of).max_by_key(|row| row.prefix.len());
         let default = table.default.clone();
-        let Some(row) = row else { return default };
+        let Some(row) = best_row(&table.models, model, |row| &row.prefix) else { return default };
         Self {
             window: row.window.unwrap_or(default.window),
             binding: row.binding.unwrap_or(default.binding),
@@ -88,6 +85,13 @@ impl Profile {
             cache: row.cache.unwrap_or(default.cache),
         }
     }
+}
+
+/// The row of a table whose prefix is the longest of the model's name, wherever a provider puts that name.
+pub(crate) fn best_row<'a, T>(rows: &'a [T], model: &str, prefix: impl Fn(&T) -> &str) -> Option<&'a T> {
+    let name = model.find("claude-").map_or(model, |at| &model[at..]).replace('.', "-");
+    let is_of = |row: &&T| name.strip_prefix(prefix(row)).is_some_and(|rest| !is_newer(rest));
+    rows.iter().filter(is_of).max_by_key(|row| prefix(row).len())
 }
 
 /// Whether what follows a name makes it that of another version: `-5`, but not `-20251101` or `-v1:0`.

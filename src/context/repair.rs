@@ -18,6 +18,7 @@
 //! | thinking that is last in its message, unsigned, forged or unbound | taking it out; on a model that binds, all thinking after it |
 //! | a turn that lacks its thinking where the request asks for it | turning thinking off, as the API advises |
 //! | too many cache marks | the last ones stay: they cover the most |
+//! | a cache mark for five minutes before one for an hour, or beside another | taking it away |
 //! | too many messages | the first ones go |
 //! | an assistant first | a marked message of the user's before it: nothing is lost |
 //! | an assistant last, where the model does not go on with its words | a marked message of the user's behind it: nothing is lost |
@@ -182,11 +183,22 @@ impl Mending {
                 self.note(&found[0].at(Place::Field("thinking")), Deed::Changed);
                 self.head.set("thinking", r#"{"type":"disabled"}"#);
             }
-            Fault::MarkOnSealed => self.unmark(found[0], found.iter().map(|it| it.place)),
+            Fault::MarkOnSealed | Fault::TwoLifetimes => {
+                self.unmark(found[0], found.iter().map(|it| it.place));
+            }
             Fault::TooManyMarks => {
                 let marks = rules::marks(&self.request());
                 let few = marks.len().saturating_sub(MOST_MARKS);
                 self.unmark(found[0], marks.into_iter().take(few));
+            }
+            Fault::LongAfterShort => {
+                let request = self.request();
+                let marks = rules::marks(&request);
+                let is_long = |place: &Place| rules::is_long(&request, *place);
+                let last = marks.iter().rposition(is_long).unwrap_or_default();
+                let short: Vec<Place> =
+                    marks[..last].iter().copied().filter(|place| !is_long(place)).collect();
+                self.unmark(found[0], short);
             }
             Fault::TooManyMessages => {
                 self.note(found[0], Deed::Removed);
@@ -292,11 +304,13 @@ fn stage(fault: Fault) -> u8 {
         Fault::Forged | Fault::Unbound | Fault::Unsigned | Fault::EndsInThinking => 11,
         Fault::NoThinkingFirst => 12,
         Fault::MarkOnSealed => 13,
-        Fault::TooManyMarks => 14,
-        Fault::TooManyMessages => 15,
-        Fault::NoMessages | Fault::NotUserFirst => 16,
-        Fault::EndsWithAssistant => 17,
-        _ => 18,
+        Fault::TwoLifetimes => 14,
+        Fault::LongAfterShort => 15,
+        Fault::TooManyMarks => 16,
+        Fault::TooManyMessages => 17,
+        Fault::NoMessages | Fault::NotUserFirst => 18,
+        Fault::EndsWithAssistant => 19,
+        _ => 20,
     }
 }
 

@@ -11,7 +11,7 @@
 //! | I7 | thinking is signed, unchanged, and not the last of a message | `thinking` |
 //! | I8 | thinking stands after what it was thought after | `thinking` |
 //! | I9 | nothing is empty | `content` |
-//! | I10 | four cache marks, none on thinking | `content` |
+//! | I10 | four cache marks, none on thinking, long ones first | `content` |
 //! | I11, I12, I14, I15 | what an edit keeps: between two histories | `compare` |
 //! | I13 | no more messages than 100,000; tokens are counted elsewhere | `roles` |
 //!
@@ -38,7 +38,8 @@ mod roles;
 mod thinking;
 
 pub use compare::compare;
-pub(super) use content::{is_empty, marks};
+pub(super) use content::{is_empty, is_long, marks};
+pub(super) use thinking::lacking;
 
 /// Cache marks that a request may have.
 pub(super) const MOST_MARKS: usize = 4;
@@ -104,6 +105,8 @@ pub(super) enum Fault {
     EmptyCompaction,
     TooManyMarks,
     MarkOnSealed,
+    LongAfterShort,
+    TwoLifetimes,
     TooManyMessages,
     TooLong,
     ChangedSeal,

@@ -1,9 +1,25 @@
 //! Reading a call: its headers and its fields, and what the API refuses of them.
+//!
+//! What is wrong is told as the API tells it, the first of all that is: the size, the key, the version, betas, then the
+//! body as JSON, the shape of each field, and what fields may not say together. What is in the messages comes last and is
+//! judged elsewhere. Any name may be a model's but an empty one: agents with any model are pointed here.
 
 use serde_json::{Map, Value};
 
-use super::{Call, Settings, fault};
+use super::fault::Fault;
+use super::models::Model;
+use super::{Call, Settings};
 use crate::context::{ApiError, Profile, Request};
+
+mod body;
+mod head;
+mod rules;
+mod shape;
+#[cfg(test)]
+mod tests;
+
+pub(super) use head::admit;
+use rules::{Asked, whole};
 
 /// What a request is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +36,7 @@ pub(super) struct Ask {
     pub(super) fields: Map<String, Value>,
     pub(super) model: String,
     pub(super) profile: Profile,
+    /// 0: nothing is to be said, the prompt is to be cached.
     pub(super) max_tokens: u64,
     pub(super) is_stream: bool,
     /// Whether the model may think.
@@ -33,32 +50,33 @@ pub(super) struct Ask {
     pub(super) compacts: bool,
 }
 
-/// Whether the headers of a call are right.
-pub(super) fn admit(call: &Call<'_>, settings: &Settings) -> Result<(), ApiError> {
-    let _ = (call, settings);
-    Ok(())
-}
-
 impl Ask {
     pub(super) fn read(call: &Call<'_>, purpose: Purpose, settings: &Settings) -> Result<Self, ApiError> {
-        let request = Request::from_json(call.body).map_err(|why| fault::field(&why.at, why.hint))?;
-        let fields: Map<String, Value> =
-            serde_json::from_str(call.body).map_err(|_| fault::field("", "not an object"))?;
-        let model = fields.get("model").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let head = admit(call, settings)?;
+        head::is_json(call)?;
+        let mut fields = body::read(call.body)?;
+        shape::check(&fields, purpose, &head)?;
+        let request = Request::from_json(call.body).map_err(|_| Fault::FieldTwice.error(&[]))?;
+        let model = fields["model"].as_str().unwrap_or_default().to_owned();
+        let asked = Asked { fields: &fields, purpose, head: &head, model: Model::of(&model) };
+        asked.check()?;
+        let thinks = asked.thinks();
+        fields.shift_remove("messages");
         let mut profile = Profile::of(&model);
         profile.window = settings.window.unwrap_or(profile.window);
-        let _ = purpose;
+        let list = |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
+        let stops = list(fields.get("stop_sequences"));
         Ok(Self {
             request,
             model,
             profile,
-            max_tokens: fields.get("max_tokens").and_then(Value::as_u64).unwrap_or(1),
-            is_stream: fields.get("stream").and_then(Value::as_bool).unwrap_or(false),
-            thinks: fields.get("thinking").is_some_and(|it| it["type"] != "disabled"),
-            stop_sequences: Vec::new(),
-            betas: Vec::new(),
-            edits: Vec::new(),
-            compacts: fields.contains_key("compaction"),
+            max_tokens: fields.get("max_tokens").map_or(0, whole),
+            is_stream: fields.get("stream").is_some_and(|stream| *stream == true),
+            thinks,
+            stop_sequences: stops.iter().filter_map(|stop| stop.as_str().map(str::to_owned)).collect(),
+            betas: head.betas,
+            edits: list(fields.get("context_management").and_then(|it| it.get("edits"))),
+            compacts: fields.get("compaction").is_some_and(|it| !it.is_null()),
             fields,
         })
     }

@@ -13,7 +13,7 @@ use crate::context::{Block, ByClass, Entry, Kind, Message, Mix, Request, Seal, S
 use crate::hash::Hash;
 
 /// Tokens that frame a message or a tool.
-const FRAME: u64 = 3;
+pub(super) const FRAME: u64 = 3;
 /// Tokens that a request with tools has beside them.
 const TOOLS: u64 = 300;
 
@@ -33,6 +33,8 @@ pub(super) struct Prompt {
 #[derive(Debug, Clone)]
 pub(super) struct Part {
     pub(super) at: At,
+    /// `None`: it is no block of a message.
+    pub(super) kind: Option<Kind>,
     /// Of this part and all before it.
     pub(super) chain: Hash,
     pub(super) tokens: u64,
@@ -74,7 +76,7 @@ impl Prompt {
                 chain = link(&chain, field, &part);
                 let frame = if prompt.parts.is_empty() && at == At::Tool { TOOLS } else { FRAME };
                 let tokens = frame + count(&Mix::of_text(&part.to_string()));
-                prompt.parts.push(Part { at, chain, tokens, mark: Mark::of(&part) });
+                prompt.parts.push(Part { at, kind: None, chain, tokens, mark: Mark::of(&part) });
             }
         }
         let head = prompt.parts.len();
@@ -102,14 +104,15 @@ impl Prompt {
                 }
                 chain = link(&chain, message.role().as_str(), &value);
                 let tokens = if j == 0 { FRAME } else { 0 } + tokens_of(message, block);
-                prompt.parts.push(Part { at: At::Block(i, j), chain, tokens, mark: Mark::of(&value) });
+                let (at, kind) = (At::Block(i, j), Some(block.kind));
+                prompt.parts.push(Part { at, kind, chain, tokens, mark: Mark::of(&value) });
             }
         }
         let control =
             request.field("cache_control").and_then(|json| serde_json::from_str::<Value>(json).ok());
-        if let (Some(mark), Some(last)) =
-            (control.and_then(|it| Mark::of_control(&it)), prompt.parts.last_mut())
-        {
+        let takes_mark = |part: &&mut Part| !matches!(part.kind, Some(Kind::Thinking | Kind::Fallback));
+        let last = prompt.parts.iter_mut().rev().find(takes_mark);
+        if let (Some(mark), Some(last)) = (control.and_then(|it| Mark::of_control(&it)), last) {
             last.mark.get_or_insert(mark);
         }
         prompt
@@ -118,6 +121,12 @@ impl Prompt {
     /// The tokens of all of it.
     pub(super) fn tokens(&self) -> u64 {
         self.parts.iter().map(|part| part.tokens).sum()
+    }
+
+    /// The tokens of tools and `system`.
+    pub(super) fn head_tokens(&self) -> u64 {
+        let head = self.parts.iter().take_while(|part| matches!(part.at, At::Tool | At::System));
+        head.map(|part| part.tokens).sum()
     }
 
     /// The chain of all of it.
@@ -176,7 +185,7 @@ pub(super) fn without(request: &Request, dropped: &[Dropped]) -> Request {
     request.with_messages(kept)
 }
 
-/// A request whose thinking and summaries are signed anew, each after what is before it.
+/// A request whose signed thinking and summaries are signed anew, each after what is before it.
 pub(super) fn signed(request: &Request, model: &str, signer: &mut Signer) -> Request {
     let mut chain = Hash([0; 32]);
     for field in ["tools", "system"] {
@@ -194,7 +203,7 @@ pub(super) fn signed(request: &Request, model: &str, signer: &mut Signer) -> Req
                 if is_summary {
                     chain = head;
                 }
-                let is_signed = block.kind == Kind::Thinking || is_summary;
+                let is_signed = Signer::is_signed(&value) && (block.kind == Kind::Thinking || is_summary);
                 if is_signed {
                     signer.sign_anew(&mut value, &chain, model);
                 }

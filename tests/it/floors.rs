@@ -64,6 +64,7 @@ const FOREIGN: &[(&str, &[&str])] = &[
     ("schemars", &["tool"]),
     ("rmcp", &["mcp"]),
     ("axum", &["http"]),
+    ("futures_core", &["http"]),
     ("reqwest", &["agent"]),
     ("tokio", &["mcp", "http", "agent"]),
     ("tracing", &["cli", "mcp"]),

@@ -7,6 +7,8 @@ mod cli;
 mod concurrency;
 #[cfg(feature = "cli")]
 mod context;
+#[cfg(all(feature = "cli", feature = "http"))]
+mod double;
 mod edit;
 #[cfg(feature = "search")]
 mod entries;

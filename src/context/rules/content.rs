@@ -1,9 +1,11 @@
 //! Nothing is empty, and cache marks are few (I9, I10).
 //!
 //! Sources: the errors themselves (`errors.json`); "Prompt caching": a mark may be on tools, parts of `system`, blocks and the
-//! blocks in a tool's result; one for the whole request counts as well. Thinking and `fallback` take none.
+//! blocks in a tool's result; one for the whole request counts as well, and falls on the last block that can have one.
+//! Thinking and `fallback` take none. What is kept for an hour comes before what is kept for five minutes.
 
 use super::super::block::{Block, Kind};
+use super::super::fields::Fields;
 use super::super::message::{Message, Role};
 use super::super::request::{self, Entry, Request};
 use super::{Facts, Fault, History, MOST_MARKS, Place, Violation, is_directive};
@@ -42,6 +44,63 @@ pub(super) fn check(history: &History<'_>, found: &mut Vec<Violation>) {
         let facts = Facts { number: marks.len(), most: MOST_MARKS, ..Facts::default() };
         found.push(Violation::with(Fault::TooManyMarks, Place::Messages, facts));
     }
+    lifetimes(history, &marks, found);
+}
+
+/// The order of lifetimes, and the two marks that one block may get.
+fn lifetimes(history: &History<'_>, marks: &[Place], found: &mut Vec<Violation>) {
+    let is_long = |place: &Place| is_long(history.request, *place);
+    let Some(first) = marks.iter().position(|place| !is_long(place)) else { return };
+    let twice = marks.iter().rev().find(|place| matches!(place, Place::Block(..)));
+    let twice = twice.filter(|place| marks.contains(&WHOLE) && last_markable(history) == Some(**place));
+    if let Some(&place) = twice.filter(|place| is_long(place) != is_long(&WHOLE)) {
+        found.push(Violation::new(Fault::TwoLifetimes, place));
+    }
+    for place in marks[first..].iter().filter(|place| is_long(place)) {
+        if *place == WHOLE && twice.is_some() {
+            continue;
+        }
+        let path = place.to_string();
+        let path = if *place == WHOLE { path } else { format!("{path}.cache_control") };
+        let facts = Facts { kind: path.into(), ..Facts::default() };
+        found.push(Violation::with(Fault::LongAfterShort, *place, facts));
+    }
+}
+
+/// The mark of the request itself.
+const WHOLE: Place = Place::Field("cache_control");
+
+/// Where the mark of the request itself falls.
+fn last_markable(history: &History<'_>) -> Option<Place> {
+    let blocks = history.messages.iter().enumerate().rev().flat_map(|(i, message)| {
+        message.blocks().iter().enumerate().rev().map(move |(j, block)| (Place::Block(i, j), block.kind))
+    });
+    let mut blocks = blocks.filter(|(_, kind)| !matches!(kind, Kind::Thinking | Kind::Fallback));
+    blocks.next().map(|(place, _)| place)
+}
+
+/// Whether a mark is for an hour.
+pub(in super::super) fn is_long(request: &Request, place: Place) -> bool {
+    let part = |name, number: usize| request.parts(name).get(number).copied();
+    let block = |i: usize, j: usize| match &request.messages()[i] {
+        Entry::Message(message) => Some(message.block_json(&message.blocks()[j])),
+        Entry::Broken { .. } => None,
+    };
+    let whole = match place {
+        Place::Tool(k) => part("tools", k),
+        Place::System(k) => part("system", k),
+        Place::Block(i, j) => block(i, j),
+        Place::Part(i, j, k) => block(i, j).and_then(|json| {
+            let part = Block::parts(json).into_iter().find(|(number, _)| *number == k);
+            part.map(|(_, part)| &json[part.span])
+        }),
+        _ => None,
+    };
+    let control = match place {
+        WHOLE => request.field("cache_control"),
+        _ => whole.and_then(Fields::read).and_then(|fields| fields.get("cache_control")),
+    };
+    control.and_then(|control| request::string(control, "ttl")).as_deref() == Some("1h")
 }
 
 /// Whether a message has no content: no block, or an empty string.
@@ -82,8 +141,6 @@ pub(in super::super) fn marks(request: &Request) -> Vec<Place> {
             marks.extend(block.is_cache_mark.then_some(Place::Block(i, j)));
         }
     }
-    marks.extend(
-        request.field("cache_control").filter(|mark| *mark != "null").map(|_| Place::Field("cache_control")),
-    );
+    marks.extend(request.field("cache_control").filter(|mark| *mark != "null").map(|_| WHOLE));
     marks
 }

@@ -386,8 +386,9 @@ impl Break {
                 );
             }
             20 => {
-                for block in blocks.iter_mut().filter(|block| block.is_object()) {
-                    block["cache_control"] = json!({"type": "ephemeral"});
+                for (at, block) in blocks.iter_mut().enumerate().filter(|(_, block)| block.is_object()) {
+                    let ttl = if (self.other.index(3) + at) % 2 == 0 { "5m" } else { "1h" };
+                    block["cache_control"] = json!({"type": "ephemeral", "ttl": ttl});
                 }
                 return;
             }

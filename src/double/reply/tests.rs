@@ -107,8 +107,7 @@ fn only_the_summary_of_a_whole_is_signed() {
 
 #[test]
 fn a_text_ends_at_the_first_stop_sequence() {
-    let mut ask = ask(&json!({}));
-    ask.thinks = false;
+    let mut ask = Ask { thinks: false, ..ask(&json!({})) };
     ask.stop_sequences = vec!["END".to_owned(), "é".to_owned(), String::new()];
     for (content, left, sequence) in [
         (json!([text("One END é"), text("Two")]), json!([text("One ")]), Some("END")),

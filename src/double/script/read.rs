@@ -9,9 +9,9 @@ use super::when::When;
 use crate::text::{echo, nearest};
 
 const LINE: &[&str] =
-    &["when", "reply", "times", "request", "response", "status", "message", "lines", "note"];
+    &["when", "reply", "times", "request", "response", "status", "retry_after", "message", "lines", "note"];
 const RULE: &[&str] = &["when", "reply", "times"];
-const RECORDED: &[&str] = &["request", "response", "status"];
+const RECORDED: &[&str] = &["request", "response", "status", "retry_after"];
 
 /// Reads a line. `None`: it says nothing.
 pub(super) fn row(number: usize, line: &str) -> Result<Option<Row>, String> {
@@ -59,7 +59,7 @@ fn recorded(number: usize, fields: &Map<String, Value>) -> Result<Option<Row>, S
     }
     let is_summary = request.get("compaction").is_some_and(|it| !it.is_null());
     let recorded = Some(Recorded::read(request)?);
-    let reply = Reply::recorded(status, response)?;
+    let reply = Reply::recorded(status, response)?.after(count_of(fields, "retry_after")?);
     Ok(Some(Row { line: number, when: None, is_summary, left: Some(1), recorded, reply }))
 }
 

@@ -145,6 +145,14 @@ impl Reply {
         Ok(Self { content: blocks_of(blocks)?, ..Self::default() })
     }
 
+    /// With a time to wait, if it is an error.
+    pub(super) fn after(mut self, seconds: Option<u64>) -> Self {
+        if let Some(failure) = &mut self.error {
+            failure.retry_after = seconds;
+        }
+        self
+    }
+
     /// What a response that was recorded says.
     pub(super) fn recorded(status: u16, response: &Value) -> Result<Self, String> {
         if response["type"] == "error" {

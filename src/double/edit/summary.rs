@@ -1,0 +1,177 @@
+//! Summaries: what one is made of, what becomes of one that fails, and where one may stand.
+//!
+//! Sources: <https://platform.claude.com/docs/en/build-with-claude/compaction-on-demand> and `compaction-threshold` beside it,
+//! `types/beta/beta_compaction_block.py` of the Python SDK. A summary on demand is signed, and then stands first and alone;
+//! one at a threshold is not, and stands behind what it is of.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+use super::super::ask::Ask;
+use super::super::prompt::{tokens_of_text, value_of};
+use super::super::script::Line;
+use super::super::seal::{Signer, Standing};
+use super::{beginning, is_assistants, messages, refusal};
+use crate::context::{ApiError, Kind, Request};
+use crate::hash::Hash;
+
+/// Tokens of what the API asks for a summary with.
+const ASKING: u64 = 200;
+
+/// What came of asking for a summary.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in super::super) struct Told {
+    /// `Err`: why there is none, as a `stop_reason`.
+    pub(in super::super) text: Result<String, String>,
+    /// Of the answer.
+    pub(in super::super) tokens: u64,
+}
+
+impl Told {
+    /// Reads what was said, of which at most so many tokens count: "A summary is produced only when the summarization call ends
+    /// normally with text and no tool call."
+    pub(in super::super) fn of(line: Option<Line>, most: u64) -> Self {
+        let Some(line) = line else { return Self { text: Err("end_turn".to_owned()), tokens: 0 } };
+        let said = line.content.iter().filter_map(|block| match block["type"].as_str() {
+            Some("text") => block["text"].as_str(),
+            Some("compaction") => block["content"].as_str(),
+            _ => None,
+        });
+        let text: String = said.collect();
+        let calls = line
+            .content
+            .iter()
+            .any(|block| block["type"].as_str().is_some_and(|kind| Kind::of(kind).is_call()));
+        let told = tokens_of_text(&text);
+        let failed = match line.stop_reason {
+            Some(why) if !matches!(&*why, "end_turn" | "stop_sequence" | "compaction") => Some(why),
+            _ if calls => Some("tool_use".to_owned()),
+            _ if text.trim().is_empty() => Some("end_turn".to_owned()),
+            _ if told > most => Some("max_tokens".to_owned()),
+            _ => None,
+        };
+        Self { tokens: line.output_tokens.unwrap_or(told.min(most)), text: failed.map_or(Ok(text), Err) }
+    }
+}
+
+/// A block that stands for what was said before.
+#[derive(Debug, Clone, PartialEq)]
+pub(in super::super) struct Summary {
+    pub(in super::super) block: Value,
+}
+
+impl Summary {
+    /// At a threshold: a summary that failed has the content null.
+    pub(in super::super) fn at_threshold(told: &Told) -> Self {
+        Self { block: json!({"type": "compaction", "content": told.text.as_ref().ok()}) }
+    }
+
+    /// On demand; `head`: the chain of tools and `system`. `None`: it failed.
+    pub(in super::super) fn on_demand(
+        told: &Told,
+        ask: &Ask,
+        head: &Hash,
+        signer: &mut Signer,
+    ) -> Option<Self> {
+        let mut block = json!({"type": "compaction", "content": told.text.as_ref().ok()?});
+        let changes = tool_changes(&ask.request);
+        if !changes.is_empty() {
+            block["tool_changes"] = Value::from(changes);
+        }
+        signer.sign(&mut block, head, &ask.model);
+        Some(Self { block })
+    }
+}
+
+/// The tokens that a summary is asked for with.
+pub(in super::super) fn asking(instructions: Option<&str>) -> u64 {
+    let own = instructions.filter(|text| !text.trim().is_empty());
+    own.map_or(ASKING, tokens_of_text)
+}
+
+/// The last change of each tool, those before an earlier summary among them.
+fn tool_changes(request: &Request) -> Vec<Value> {
+    let mut changes: Vec<Value> = Vec::new();
+    let mut at: HashMap<String, usize> = HashMap::new();
+    let start = beginning(request);
+    for (i, message) in messages(request) {
+        let blocks = message.blocks().iter().enumerate().filter(|(j, _)| (i, *j) >= start);
+        for (_, block) in blocks {
+            let value = value_of(message, block);
+            let new = match block.kind {
+                Kind::ToolChange => vec![json!({"type": value["type"], "tool": value["tool"]})],
+                Kind::Compaction => value["tool_changes"].as_array().cloned().unwrap_or_default(),
+                _ => continue,
+            };
+            for change in new {
+                let tool = &change["tool"];
+                let names =
+                    [&tool["name"], &tool["tool_name"], &tool["definition"]["name"], &tool["server_name"]];
+                let key = json!(names).to_string();
+                if let Some(known) = at.get(&key) {
+                    changes[*known] = change;
+                } else {
+                    at.insert(key, changes.len());
+                    changes.push(change);
+                }
+            }
+        }
+    }
+    changes
+}
+
+/// Whether a request may have the summaries that it has, and ask for the one that it asks for.
+pub(in super::super) fn check(ask: &Ask, signer: &Signer) -> Result<(), ApiError> {
+    let blocks: Vec<(usize, usize, Value)> = messages(&ask.request)
+        .flat_map(|(i, message)| {
+            let blocks = message.blocks().iter().enumerate();
+            let blocks = blocks.filter(|(_, block)| block.kind == Kind::Compaction);
+            blocks.map(move |(j, block)| (i, j, value_of(message, block)))
+        })
+        .collect();
+    let signed = blocks.iter().find(|(_, _, block)| block["signature"].is_string());
+    if let Some((i, j, block)) = signed {
+        if blocks.len() > 1 {
+            return Err(refusal("messages: at most one `compaction` block may be sent"));
+        }
+        if (*i, *j) != (0, 0) {
+            let place = format!("messages.{i}.content.{j}");
+            return Err(refusal(&format!("{place}: a `compaction` block must come first in `messages`")));
+        }
+        if signer.judge(block, &Hash([0; 32]), &ask.model) == Standing::Forged {
+            return Err(refusal("messages.0.content.0: Invalid `signature` in `compaction` block"));
+        }
+        if ask.edits.iter().any(|edit| edit["type"] == "compact_20260112") {
+            return Err(refusal(
+                "context_management: `compact_20260112` cannot run on a signed `compaction` block",
+            ));
+        }
+    }
+    let field = |name: &str| ask.fields.get(name).unwrap_or(&Value::Null);
+    let budget = &field("output_config")["task_budget"]["remaining"];
+    if (ask.compacts || signed.is_some()) && !budget.is_null() {
+        return Err(refusal("output_config.task_budget.remaining: cannot be combined with compaction"));
+    }
+    if ask.compacts { check_demand(ask, &field) } else { Ok(()) }
+}
+
+/// "They would do nothing on a summarization call, and the API rejects them."
+fn check_demand<'a>(ask: &Ask, field: &impl Fn(&str) -> &'a Value) -> Result<(), ApiError> {
+    let choice = field("tool_choice")["type"].as_str();
+    let refused = match () {
+        () if field("stop_sequences").as_array().is_some_and(|list| !list.is_empty()) => "stop_sequences",
+        () if !field("output_config")["format"].is_null() => "output_config.format",
+        () if matches!(choice, Some("any" | "tool")) => "tool_choice",
+        () => "",
+    };
+    if !refused.is_empty() {
+        return Err(refusal(&format!("{refused}: cannot be combined with `compaction`")));
+    }
+    let last = messages(&ask.request).last().filter(|(_, message)| is_assistants(message));
+    let open = last.filter(|(_, message)| message.blocks().last().is_some_and(|block| block.kind.is_call()));
+    if let Some((i, _)) = open {
+        return Err(refusal(&format!("messages.{i}: the last turn ends in a tool call without a result")));
+    }
+    Ok(())
+}
