@@ -74,9 +74,8 @@ impl<'a> Agent<'a> {
 
     /// The whole conversation, message by message.
     fn talk(&mut self, messages: &[Value]) -> End {
-        self.head["messages"] = json!(messages[..1]);
-        let mut first = self.api.signed(&self.head).unwrap();
-        self.log.push(Message::from_value(&first["messages"][0].take()).unwrap());
+        let first = self.first(messages);
+        self.log.push(Message::from_value(&first).unwrap());
         for message in &messages[1..] {
             if message["role"] == "assistant" {
                 if self.ask() == End::CannotFit {
@@ -90,6 +89,20 @@ impl<'a> Agent<'a> {
             Some(Role::Assistant) | None => End::Said,
             _ => self.ask(),
         }
+    }
+
+    /// The first message. A summary in it is signed; one that is followed by others is not.
+    fn first(&mut self, messages: &[Value]) -> Value {
+        let is_alone = !json!(messages[1..]).to_string().contains(r#""type":"compaction""#);
+        self.head["messages"] = json!(messages[..1]);
+        if is_alone {
+            return self.api.signed(&self.head).unwrap()["messages"][0].take();
+        }
+        let mut first = messages[0].clone();
+        if let Some(block) = first["content"].get_mut(0).and_then(Value::as_object_mut) {
+            block.shift_remove("signature");
+        }
+        first
     }
 
     /// Sends what is planned now, and logs the answer.
