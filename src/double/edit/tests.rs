@@ -54,14 +54,16 @@ fn rounds(rounds: &[(&str, usize)], edit: &Value) -> Value {
         "tools": [{"name": "read", "input_schema": {"type": "object"}}, {"name": "find", "input_schema": {"type": "object"}}]})
 }
 
+/// About, rounds, the edit, which results are cleared, which inputs.
+type Case = (&'static str, Vec<(&'static str, usize)>, Value, Vec<usize>, Vec<usize>);
+
 #[test]
 fn results_of_tools_are_cleared_oldest_first() {
     let read = |number: usize| vec![("read", 10); number];
     let mixed = vec![("read", 10), ("find", 10), ("read", 10), ("find", 10), ("read", 10)];
     let tokens = |n: u64| json!({"type": "input_tokens", "value": n});
     let uses = |n: u64| json!({"type": "tool_uses", "value": n});
-    // About, rounds, the edit, which results are cleared, which inputs.
-    let cases: Vec<(&str, Vec<(&str, usize)>, Value, Vec<usize>, Vec<usize>)> = vec![
+    let cases: Vec<Case> = vec![
         ("nothing below the trigger", read(8), json!({}), vec![], vec![]),
         ("at 100,000 tokens all but three", read(10), json!({}), vec![0, 1, 2, 3, 4, 5, 6], vec![]),
         ("and those stay cleared, until it is time again", read(14), json!({}), (0..7).collect(), vec![]),
@@ -184,7 +186,7 @@ fn thinking_of_earlier_turns_is_cleared() {
     ] {
         let edited = edited(&history(model, &edits));
         let whole = edited.request.to_value();
-        let blocks = whole["messages"].as_array().unwrap().iter().flat_map(|it| it["content"].as_array());
+        let blocks = whole["messages"].as_array().unwrap().iter().filter_map(|it| it["content"].as_array());
         let thoughts: String = blocks.flatten().filter_map(|block| block["thinking"].as_str()).collect();
         assert_eq!(thoughts, left, "{about}: {model}");
         let told = edited.applied.first().map(|it| it["cleared_thinking_turns"].clone());
@@ -418,18 +420,18 @@ fn a_summary_says_what_became_of_the_tools() {
     let earlier = json!({"role": "assistant", "content": [{"type": "compaction", "content": "Tea.", "tool_changes": [take]}]});
     for (messages, expected) in [
         (vec![said("user")], Value::Null),
-        (vec![said("user"), system(&[take.clone()]), said("assistant")], json!([take])),
+        (vec![said("user"), system(std::slice::from_ref(&take)), said("assistant")], json!([take])),
         (
             vec![
                 said("user"),
                 system(&[take.clone(), other.clone()]),
                 said("assistant"),
                 said("user"),
-                system(&[add.clone()]),
+                system(std::slice::from_ref(&add)),
             ],
             json!([add, other]),
         ),
-        (vec![earlier, said("user"), system(&[other.clone()])], json!([take, other])),
+        (vec![earlier, said("user"), system(std::slice::from_ref(&other))], json!([take, other])),
     ] {
         let told = Told { text: Ok("Tea.".to_owned()), tokens: 1 };
         let made = Summary::on_demand(&told, &ask(&whole(&messages)), &Hash([0; 32]), &mut Signer::default());
