@@ -10,16 +10,24 @@ use crate::hash::Hash;
 
 const BETAS: [&str; 3] = ["context-management-2025-06-27", "compact-2026-01-12", "compact-2026-09-04"];
 
+/// A request as it is read. Which edits a model takes is another question: they are put in behind its back.
 fn ask(request: &Value) -> Ask {
-    let (body, betas) = (request.to_string(), BETAS.join(","));
+    let mut plain = request.clone();
+    let fields = plain.as_object_mut().unwrap();
+    fields.retain(|name, _| name != "context_management");
+    fields.insert("model".to_owned(), json!("claude-opus-5"));
+    let (body, betas) = (plain.to_string(), BETAS.join(","));
     let headers = [
         ("content-type", "application/json"),
         ("anthropic-version", "2023-06-01"),
         ("anthropic-beta", &betas),
         ("x-api-key", "k"),
     ];
-    Ask::read(&Call::new("POST", "/v1/messages", &headers, &body), Purpose::Message, &Settings::default())
-        .unwrap()
+    let call = Call::new("POST", "/v1/messages", &headers, &body);
+    let mut ask = Ask::read(&call, Purpose::Message, &Settings::default()).unwrap();
+    request["model"].as_str().unwrap().clone_into(&mut ask.model);
+    ask.edits = request["context_management"]["edits"].as_array().cloned().unwrap_or_default();
+    ask
 }
 
 fn edited(request: &Value) -> Edited {
@@ -153,7 +161,7 @@ fn thinking_of_earlier_turns_is_cleared() {
     let think = |text: &str| json!({"type": "thinking", "thinking": text, "signature": "x"});
     let say = |text: &str| json!({"type": "text", "text": text});
     let history = |model: &str, edits: &Value| {
-        json!({"model": model, "max_tokens": 1, "thinking": {"type": "adaptive"}, "context_management": {"edits": edits}, "messages": [
+        json!({"model": model, "max_tokens": 1, "context_management": {"edits": edits}, "messages": [
             {"role": "user", "content": "A"},
             {"role": "assistant", "content": [think("1"), say("a")]},
             {"role": "user", "content": "B"},
