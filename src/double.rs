@@ -179,7 +179,7 @@ impl Double {
                 headers.extend(retry_after.map(|seconds| ("retry-after", seconds.to_string())));
                 let mut body = fault::body(&error, &id);
                 if let Some(details) = details {
-                    body["error"]["details"] = details;
+                    body["error"]["details"] = *details;
                 }
                 (error.status, Body::Json(body), played)
             }
@@ -435,7 +435,7 @@ struct Refusal {
     error: ApiError,
     retry_after: Option<u64>,
     /// `error.details`
-    details: Option<Value>,
+    details: Option<Box<Value>>,
     is_scripted: bool,
     /// The request, whole, that the script was played for.
     played: Option<String>,

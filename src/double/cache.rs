@@ -80,9 +80,9 @@ impl Cache {
                 sum
             })
             .collect();
-        let least = least(&ask.model);
+        let shortest = least(&ask.model);
         let marks: Vec<(usize, Mark)> = prompt.parts.iter().enumerate().filter_map(marked).collect();
-        let marks: Vec<(usize, Mark)> = marks.into_iter().filter(|(at, _)| ends[*at] >= least).collect();
+        let marks: Vec<(usize, Mark)> = marks.into_iter().filter(|(at, _)| ends[*at] >= shortest).collect();
         let hit = marks.iter().rev().find_map(|(at, _)| self.find(&prompt.parts[..=*at], &scope));
         let end = |at: Option<usize>| at.map_or(0, |at| ends[at]);
         let read = end(hit);

@@ -129,7 +129,7 @@ fn mismatch(field: &str) -> Refusal {
 
 fn refusal(status: u16, kind: &'static str, code: &str, why: &str) -> Refusal {
     let error = ApiError::new(status, kind, why.to_owned());
-    Refusal { details: Some(json!({"error_code": code})), ..error.into() }
+    Refusal { details: Some(Box::new(json!({"error_code": code}))), ..error.into() }
 }
 
 #[cfg(test)]

@@ -63,10 +63,10 @@ impl<'a> Agent<'a> {
         let settings = Settings { window: Some(policy.profile.window), ..Settings::default() };
         let mut head = whole.clone();
         head["max_tokens"] = json!(policy.output);
-        head["thinking"] = match whole["model"] == BUDGETED {
-            true => json!({"type": "enabled", "budget_tokens": 1_024}),
-            false => json!({"type": "adaptive"}),
-        };
+        head["thinking"] = json!({"type": "adaptive"});
+        if whole["model"] == BUDGETED {
+            head["thinking"] = json!({"type": "enabled", "budget_tokens": 1_024});
+        }
         head["messages"] = json!([]);
         let api = Double::with(Script::from_lines(&script).unwrap(), settings);
         Self { api, log: Transcript::default(), policy, host, head, summaries: 0 }
