@@ -133,7 +133,7 @@ fn says_where_it_listens_answers_and_ends_when_told() {
 
         let answer = message(served.address(), &streamed("a secret question"));
         assert!(answer.head.contains("content-type: text/event-stream; charset=utf-8"), "{answer:?}");
-        assert!(answer.body.contains("Five.") && answer.body.ends_with("\r\n0\r\n\r\n"), "{answer:?}");
+        assert!(answer.body.contains("message_stop") && answer.body.ends_with("\r\n0\r\n\r\n"), "{answer:?}");
 
         let answer =
             message(served.address(), &json!({"model": "claude-opus-5", "max_tokens": 1, "messages": []}));
