@@ -43,6 +43,7 @@ impl Said {
             fields: line.fields,
         };
         let mut ids = Ids::of(&ask.request, number);
+        let omits = ask.fields.get("thinking").is_some_and(|thinking| thinking["display"] == "omitted");
         let mut why = None;
         for mut block in line.content {
             if is_thinking(&block) && !ask.thinks {
@@ -53,8 +54,11 @@ impl Said {
             let left = ask.max_tokens.saturating_sub(before);
             let Cut { block, tokens, ends } = cut(block, left, &ask.stop_sequences);
             said.tokens += tokens;
-            if let Some(block) = block {
+            if let Some(mut block) = block {
                 said.thought += if is_thinking(&block) { tokens } else { 0 };
+                if omits && block["type"] == "thinking" {
+                    block["thinking"] = json!("");
+                }
                 said.content.push(block);
             }
             if let Some((reason, sequence)) = ends {
@@ -64,7 +68,12 @@ impl Said {
             }
         }
         said.sign(ask, prompt, signer);
-        said.tokens = line.output_tokens.unwrap_or(said.tokens).max(1);
+        if ask.max_tokens == 0 {
+            // Nothing is to be said: the prompt is to be cached.
+            why = Some("max_tokens".to_owned());
+        } else {
+            said.tokens = line.output_tokens.unwrap_or(said.tokens).max(1);
+        }
         said.stop_reason = why.or(line.stop_reason).unwrap_or_else(|| said.usual_end().to_owned());
         said
     }

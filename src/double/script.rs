@@ -119,6 +119,10 @@ impl Script {
 
     /// What is said to a request now.
     pub(super) fn play(&mut self, ask: &Ask) -> Play {
+        if ask.max_tokens == 0 && !ask.compacts {
+            // The prompt is to be cached, and nothing to be said.
+            return Play::Says(Line::default());
+        }
         let heard = Heard::of(ask);
         let fits = |row: &&mut Row| row.fits(ask, &heard);
         let mut used_up = None;

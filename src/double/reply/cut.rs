@@ -18,11 +18,12 @@ pub(super) struct Cut {
 /// Cuts a block. `left`: so many tokens may still be said.
 pub(super) fn cut(mut block: Value, left: u64, stops: &[String]) -> Cut {
     let mut ends = None;
-    if let Some((at, stop)) = block["text"].as_str().and_then(|text| first(text, stops)) {
-        if kind_of(&block) == "text" {
-            block["text"] = json!(block["text"].as_str().unwrap_or_default()[..at]);
-            ends = Some(("stop_sequence", Some(stop.clone())));
-        }
+    if kind_of(&block) == "text"
+        && let Some(text) = block["text"].as_str()
+        && let Some((at, stop)) = first(text, stops)
+    {
+        block["text"] = json!(text[..at]);
+        ends = Some(("stop_sequence", Some(stop.clone())));
     }
     let tokens = tokens_of(&block);
     if tokens > left {

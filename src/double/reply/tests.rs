@@ -5,7 +5,9 @@ use serde_json::json;
 
 use super::super::prompt::tokens_of_text;
 use super::super::script::tests::{ask, user};
+use super::super::script::{Play, Script};
 use super::super::seal::Signer;
+use super::super::stream::events;
 use super::*;
 
 fn say(content: &Value, ask: &Ask) -> Said {
@@ -83,6 +85,16 @@ fn it_thinks_when_it_may_and_what_it_thinks_is_signed() {
 }
 
 #[test]
+fn thinking_is_not_shown_to_who_does_not_want_it() {
+    let mut ask = Ask { thinks: true, ..ask(&json!({})) };
+    ask.fields.insert("thinking".to_owned(), json!({"type": "adaptive", "display": "omitted"}));
+    let said = say(&json!([{"type": "thinking", "thinking": "Hm, tea."}, text("Yes.")]), &ask);
+    assert_eq!(said.content[0]["thinking"], "");
+    assert!(said.content[0]["signature"].is_string());
+    assert_eq!((said.thought, said.tokens), (2, 3));
+}
+
+#[test]
 fn only_the_summary_of_a_whole_is_signed() {
     let content = json!([{"type": "compaction", "content": "Tea."}]);
     let mut ask = ask(&json!({}));
@@ -95,7 +107,8 @@ fn only_the_summary_of_a_whole_is_signed() {
 
 #[test]
 fn a_text_ends_at_the_first_stop_sequence() {
-    let mut ask = Ask { thinks: false, ..ask(&json!({})) };
+    let mut ask = ask(&json!({}));
+    ask.thinks = false;
     ask.stop_sequences = vec!["END".to_owned(), "é".to_owned(), String::new()];
     for (content, left, sequence) in [
         (json!([text("One END é"), text("Two")]), json!([text("One ")]), Some("END")),
@@ -148,6 +161,13 @@ fn what_is_too_long_is_cut() {
     let thought = say(&json!([{"type": "thinking", "thinking": words}, text("T")]), &with_tokens(3));
     assert_eq!((&thought.content[0]["thinking"], thought.content.len()), (&json!("tea tea tea "), 1));
     assert!(thought.content[0]["signature"].is_string());
+}
+
+#[test]
+fn what_only_fills_the_cache_takes_no_output() {
+    let ask = with_tokens(0);
+    let said = say(&json!([]), &ask);
+    assert_eq!((said.tokens, said.stop_reason.as_str()), (0, "max_tokens"));
 }
 
 #[test]
@@ -219,9 +239,95 @@ fn what_servers_did_is_reported() {
     }
 }
 
+/// JSON of the words that scripts are made of, in any order.
+fn any_json() -> impl Strategy<Value = Value> {
+    let words = "text thinking tool_use content error type name input id role citations signature data tool_use_id \
+                 status retry_after message stop_reason output_tokens breaks_after server_tool_use mcp_tool_result \
+                 compaction fallback to model redacted_thinking assistant refusal overloaded_error {last}";
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let leaf = prop_oneof![
+        prop::sample::select(words.clone()).prop_map(Value::from),
+        prop::sample::select(vec![
+            Value::Null,
+            json!(0),
+            json!(1),
+            json!(529),
+            json!(-1),
+            json!(0.5),
+            json!(true),
+            json!("")
+        ]),
+    ];
+    leaf.prop_recursive(4, 24, 5, move |inner| {
+        let field = (prop::sample::select(words.clone()), inner.clone());
+        let fields = prop::collection::vec(field, 0..5);
+        prop_oneof![
+            prop::collection::vec(inner, 0..3).prop_map(Value::from),
+            fields.prop_map(|all| all
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), value))
+                .collect::<Map<_, _>>()
+                .into()),
+        ]
+    })
+}
+
+/// A block that a script may have, with anything in its other fields.
+fn any_block() -> impl Strategy<Value = Value> {
+    let kinds = vec![
+        "text",
+        "thinking",
+        "tool_use",
+        "server_tool_use",
+        "mcp_tool_use",
+        "mcp_tool_result",
+        "compaction",
+        "fallback",
+        "redacted_thinking",
+        "web_search_tool_result",
+        "hologram",
+    ];
+    (prop::sample::select(kinds), "[a-cé {}]{0,20}", any_json(), any_json()).prop_map(|(kind, text, one, other)| {
+        let mut block = json!({"type": kind, "name": "weather", "text": text, "thinking": text, "id": one, "signature": other,
+            "citations": other, "tool_use_id": one, "content": other, "data": one, "caller": other, "to": one});
+        if let Some(fields) = one.as_object() {
+            block["input"] = json!(fields);
+        }
+        block
+    })
+}
+
 proptest! {
     #[test]
-    fn a_cut_text_begins_as_the_whole_and_is_no_shorter_than_it_must_be(text in "[a-c é茶\n.{}]{0,60}", tokens in 0..20_u64) {
+    fn whatever_a_script_says_there_is_an_answer(
+        junk in any_json(), blocks in prop::collection::vec(any_block(), 0..4), tokens in 0..40_u64, after in 0..9_usize,
+    ) {
+        let lines = [json!({"reply": junk}), json!({"reply": {"content": junk}}), json!({"when": junk, "reply": {"text": "{last}"}}),
+            json!({"request": {"messages": junk}, "response": junk}), json!({"message": junk}), junk.clone(),
+            json!({"reply": {"content": blocks, "breaks_after": after, "error": {"status": 529}}})];
+        let mut ask = with_tokens(tokens);
+        ask.stop_sequences = vec!["c".to_owned()];
+        ask.is_stream = true;
+        ask.fields.insert("tools".to_owned(), json!([{"name": "weather"}]));
+        let prompt = Prompt::of(&ask.request, &ask.model, &Signer::default(), false);
+        for line in lines {
+            let Ok(mut script) = Script::from_lines(&line.to_string()) else { continue };
+            let _: Option<Line> = script.summary(&ask, 3);
+            let Play::Says(line) = script.play(&ask) else { continue };
+            let said = Said::of(line, &ask, &prompt, &mut Signer::default(), 1);
+            let whole = said.message(&ask, "msg_1", Usage::default(), Map::new());
+            let events = events(&whole);
+            prop_assert_eq!(events.last().map(|event| event.name), Some("message_stop"));
+        }
+    }
+
+    #[test]
+    fn junk_is_no_script(junk in "\\PC{0,40}") {
+        let _: Result<Script, _> = Script::from_lines(&junk);
+    }
+
+    #[test]
+    fn a_cut_text_begins_as_the_whole_and_is_no_shorter_than_it_must_be(text in "[a-c é茶\n.{}]{0,60}", tokens in 1..20_u64) {
         let said = say(&json!([{"type": "text", "text": text}]), &with_tokens(tokens));
         let kept = said.content.first().map_or("", |block| block["text"].as_str().unwrap());
         prop_assert!(text.starts_with(kept) && tokens_of_text(kept) <= tokens);

@@ -217,7 +217,9 @@ impl Reply {
         let mut content: Vec<Value> = self.content.iter().skip(skipped).cloned().collect();
         if self.is_filled_in {
             let fill = Fill::of(ask, heard);
-            content.iter_mut().for_each(|block| fill.fill(block));
+            for block in &mut content {
+                fill.fill(block);
+            }
             content.retain(|block| block["type"] != "text" || block["text"] != "");
         }
         if self.is_filled_in && ask.compacts {

@@ -36,7 +36,7 @@ fn tool(name: &str) -> Value {
 }
 
 fn script(lines: &[Value]) -> Script {
-    let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let lines: String = lines.iter().map(|line| line.to_string() + "\n").collect();
     Script::from_lines(&lines).unwrap()
 }
 
@@ -453,6 +453,15 @@ fn large_and_deep_lines_are_read_or_refused() {
     assert!(Script::from_lines(&long_name).unwrap_err().why.len() < 1_000);
     let deep = format!(r#"{{"reply":{{"content":{}"#, "[".repeat(1_000_000));
     assert!(Script::from_lines(&deep).unwrap_err().why.contains("recursion limit"));
+}
+
+#[test]
+fn what_only_fills_the_cache_is_said_nothing_and_uses_up_nothing() {
+    let mut script = script(&[json!({"reply": {"text": "One."}})]);
+    let mut warms = ask(&json!({}));
+    warms.max_tokens = 0;
+    assert_eq!(script.play(&warms), Play::Says(Line::default()));
+    assert_eq!(said(&mut script, &json!({})), "One.");
 }
 
 /// The examples in what people read are scripts.

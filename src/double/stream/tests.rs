@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn message(content: Value, stop_reason: &str) -> Value {
+fn message(content: &Value, stop_reason: &str) -> Value {
     let took_over = content.as_array().unwrap().iter().rev().find_map(|block| block["to"]["model"].as_str());
     let model = took_over.unwrap_or("claude-opus-5").to_owned();
     json!({"model": model, "id": "msg_1", "type": "message", "role": "assistant", "content": content,
@@ -124,7 +124,7 @@ fn contents() -> Vec<Value> {
 #[test]
 fn messages_of_all_kinds_of_blocks_come_together_again() {
     for content in contents() {
-        let mut whole = message(content, "end_turn");
+        let mut whole = message(&content, "end_turn");
         assert_eq!(assembled(&events(&whole)), whole);
         whole["usage"]["output_tokens_details"] = json!({"thinking_tokens": 3});
         whole["usage"]["server_tool_use"] = json!({"web_search_requests": 1, "web_fetch_requests": 0});
@@ -189,7 +189,7 @@ fn block() -> impl Strategy<Value = Value> {
 proptest! {
     #[test]
     fn whatever_is_said_comes_together_again(content in prop::collection::vec(block(), 0..6)) {
-        let whole = message(Value::Array(content), "end_turn");
+        let whole = message(&Value::Array(content), "end_turn");
         prop_assert_eq!(assembled(&events(&whole)), whole);
     }
 
@@ -206,7 +206,7 @@ proptest! {
 fn a_call_that_was_cut_off_has_no_end() {
     for input in [json!({}), json!({"a": 1}), json!({"a": "b, \"", "c": [{"d": "}"}]})] {
         let whole =
-            message(json!([{"type": "tool_use", "id": "x", "name": "n", "input": input}]), "max_tokens");
+            message(&json!([{"type": "tool_use", "id": "x", "name": "n", "input": input}]), "max_tokens");
         let events = events(&whole);
         let told: String =
             events.iter().filter_map(|event| event.data["delta"]["partial_json"].as_str()).collect();
@@ -225,10 +225,10 @@ fn events_are_those_of_the_api() {
         {"type": "web_search_tool_result", "tool_use_id": "s", "content": []},
         {"type": "compaction", "content": "Tea."},
     ]);
-    let mut whole = message(content, "tool_use");
+    let mut whole = message(&content, "tool_use");
     whole["usage"]["output_tokens_details"] = json!({"thinking_tokens": 3});
     whole["context_management"] = json!({"applied_edits": []});
-    let lines: String = events(&whole).iter().map(|event| format!("{}\n", event.data)).collect();
+    let lines: String = events(&whole).iter().map(|event| event.data.to_string() + "\n").collect();
     let expected = r#"
 {"type":"message_start","message":{"model":"claude-opus-5","id":"msg_1","type":"message","role":"assistant","content":[],"stop_reason":null,"stop_sequence":null,"stop_details":null,"usage":{"input_tokens":9,"cache_creation_input_tokens":0,"cache_read_input_tokens":2,"cache_creation":{"ephemeral_5m_input_tokens":0,"ephemeral_1h_input_tokens":0},"output_tokens":4,"service_tier":"standard"},"context_management":null}}
 {"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}
@@ -260,13 +260,13 @@ fn events_are_those_of_the_api() {
 {"type":"message_stop"}
 "#;
     assert_eq!(lines, expected.trim_start());
-    let empty: Vec<_> = events(&message(json!([]), "end_turn")).iter().map(|event| event.name).collect();
+    let empty: Vec<_> = events(&message(&json!([]), "end_turn")).iter().map(|event| event.name).collect();
     assert_eq!(empty, ["message_start", "ping", "message_delta", "message_stop"]);
 }
 
 #[test]
 fn a_stream_breaks_where_it_is_told_to() {
-    let whole = events(&message(json!([{"type": "text", "text": "Green tea."}]), "end_turn"));
+    let whole = events(&message(&json!([{"type": "text", "text": "Green tea."}]), "end_turn"));
     let error = ApiError::new(529, "overloaded_error", "Overloaded".to_owned());
     assert_eq!(broken(whole.clone(), 2, None), (whole[..2].to_vec(), true));
     assert_eq!(broken(whole.clone(), whole.len(), Some(&error)), (whole.clone(), false));
