@@ -49,7 +49,7 @@ mod thread;
 
 use ask::{Ask, Purpose};
 use cache::{Cache, Usage};
-use edit::{Edited, Summary, Told};
+use edit::{Compaction, Edited, Summary, Told};
 use fault::Fault;
 use prompt::Prompt;
 use reply::Said;
@@ -283,13 +283,7 @@ impl Double {
         let transformations = sent.transformations();
         let mut turn = Turn { sent, read, summary: None, iterations: Vec::new(), transformations };
         if let Some(compaction) = &compaction {
-            let told = Told::of(self.script.summary(&ask, request.messages().len()), ask.max_tokens);
-            let usage = self.read_by_summary(&turn.read, &ask, compaction.instructions.as_deref(), now);
-            turn.iterations.push(usage.iteration("compaction", told.tokens));
-            let block = Summary::at_threshold(&told).block;
-            turn.sent = edit::behind(&ask.request, &block, &ask.model, &self.signer);
-            turn.read = edit::behind(&request, &block, &ask.model, &self.signer);
-            turn.summary = Some(block);
+            self.summarise(&mut turn, &ask, &request, compaction, now);
         }
         let pauses = compaction.is_some_and(|compaction| compaction.pauses);
         let line = if pauses {
@@ -318,6 +312,24 @@ impl Double {
             message["usage"]["iterations"] = Value::from(turn.iterations);
         }
         Ok(Made { message, is_stream: ask.is_stream, breaks_after, breaks_with })
+    }
+
+    /// Makes the summary that is due, whose place is before the answer.
+    fn summarise(
+        &mut self,
+        turn: &mut Turn,
+        ask: &Ask,
+        request: &Request,
+        compaction: &Compaction,
+        now: Duration,
+    ) {
+        let told = Told::of(self.script.summary(ask, request.messages().len()), ask.max_tokens);
+        let usage = self.read_by_summary(&turn.read, ask, compaction.instructions.as_deref(), now);
+        turn.iterations.push(usage.iteration("compaction", told.tokens));
+        let block = Summary::at_threshold(&told).block;
+        turn.sent = edit::behind(&ask.request, &block, &ask.model, &self.signer);
+        turn.read = edit::behind(request, &block, &ask.model, &self.signer);
+        turn.summary = Some(block);
     }
 
     /// A summary of the whole conversation, alone, as it is asked for by `compaction`.
