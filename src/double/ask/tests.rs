@@ -91,7 +91,7 @@ fn what_is_right_is_taken() {
     }
 }
 
-fn ask(purpose: Purpose, with: Value, betas: &str) -> Ask {
+fn ask(purpose: Purpose, with: &Value, betas: &str) -> Ask {
     let mut fields = plain(purpose);
     fields.extend(with.as_object().unwrap().clone());
     let body = Value::from(fields).to_string();
@@ -110,7 +110,7 @@ fn what_is_asked_for_is_read() {
     let edit = json!({"type": "compact_20260112"});
     let read = ask(
         Purpose::Message,
-        json!({"max_tokens": 1e3, "stream": true, "stop_sequences": ["END"],
+        &json!({"max_tokens": 1e3, "stream": true, "stop_sequences": ["END"],
             "context_management": {"edits": [edit]}}),
         "compact-2026-01-12,compact-2026-01-12",
     );
@@ -119,7 +119,7 @@ fn what_is_asked_for_is_read() {
     assert_eq!(read.betas, ["compact-2026-01-12", "files-api-2025-04-14"]);
     assert_eq!(read.edits, [edit]);
     assert!(!read.fields.contains_key("messages") && read.fields.contains_key("stream"));
-    let read = ask(Purpose::Count, json!({"compaction": {"type": "summarize"}}), "compact-2026-09-04");
+    let read = ask(Purpose::Count, &json!({"compaction": {"type": "summarize"}}), "compact-2026-09-04");
     assert_eq!((read.max_tokens, read.compacts), (0, true));
 }
 
@@ -141,7 +141,7 @@ fn a_model_thinks_when_it_is_told_to_or_not_told_anything() {
         if let Some(thinking) = thinking {
             with["thinking"] = thinking.clone();
         }
-        assert_eq!(ask(Purpose::Message, with, "").thinks, thinks, "{model} {thinking:?}");
+        assert_eq!(ask(Purpose::Message, &with, "").thinks, thinks, "{model} {thinking:?}");
     }
 }
 
