@@ -4,7 +4,7 @@
 //! (`memdir::double`), which refuses what is not valid and accounts for the prompt cache. Marks of the cache are on `system` and,
 //! automatic, at the end. With `-- --test` the conversation is a short one.
 
-#![allow(clippy::disallowed_macros, reason = "a bench is a program of its own")]
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "a bench is a program of its own")]
 #![allow(clippy::cast_precision_loss, reason = "figures for people")]
 
 use std::time::Duration;
@@ -177,7 +177,7 @@ impl Talk {
             let mut answer = vec![json!({"type": "text", "text": words(&mut chance, says)})];
             calls = match number % 25 {
                 24 => Vec::new(),
-                _ => (0..1 + chance.below(5) / 3).map(|call| format!("toolu_{number}_{call}")).collect(),
+                _ => (0..=chance.below(5) / 3).map(|call| format!("toolu_{number}_{call}")).collect(),
             };
             answer.extend(calls.iter().map(|id| {
                 let length = 20 + chance.below(150);

@@ -88,7 +88,7 @@ impl Cache {
         let read = end(hit);
         let last_long = marks.iter().rev().find(|(_, mark)| *mark == Mark::OneHour);
         let long = end(last_long.map(|(at, _)| *at)).max(read);
-        let last = end(marks.last().map(|(at, _)| *at)).max(long);
+        let written = end(marks.last().map(|(at, _)| *at)).max(long);
         if let Some(kept) = hit.and_then(|at| self.kept.get_mut(&scope.key(&prompt.parts[at]))) {
             kept.use_at(now);
         }
@@ -98,7 +98,7 @@ impl Cache {
             self.kept.entry(scope.key(&prompt.parts[at])).or_insert(new).use_at(now);
         }
         self.forget();
-        Usage { fresh: sum - last, read, short: last - long, long: long - read }
+        Usage { fresh: sum - written, read, short: written - long, long: long - read }
     }
 
     /// The last part of a prefix that is kept, of those that end in the window before its own end.

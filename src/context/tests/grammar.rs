@@ -387,7 +387,7 @@ impl Break {
             }
             20 => {
                 for (at, block) in blocks.iter_mut().enumerate().filter(|(_, block)| block.is_object()) {
-                    let ttl = if (self.other.index(3) + at) % 2 == 0 { "5m" } else { "1h" };
+                    let ttl = if (self.other.index(3) + at).is_multiple_of(2) { "5m" } else { "1h" };
                     block["cache_control"] = json!({"type": "ephemeral", "ttl": ttl});
                 }
                 return;

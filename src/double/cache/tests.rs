@@ -58,12 +58,21 @@ fn with(mut request: Value, more: Value) -> Value {
 /// What is read and written of a request, as numbers of parts: up to where it is read, up to where it is then written for an
 /// hour, and up to where for five minutes.
 fn take(cache: &mut Cache, request: &Value, seconds: u64) -> [usize; 3] {
-    let body = request.to_string();
-    let call = Call::new("POST", "/v1/messages", &[], &body);
+    // What only the head of a request is asked about is put in behind its back: whether it may be there is another question.
+    const BEHIND: [&str; 6] = ["model", "speed", "thinking", "output_config", "tool_choice", "metadata"];
+    let mut plain = request.clone();
+    let fields = plain.as_object_mut().unwrap();
+    fields.retain(|name, value| !BEHIND.contains(&&**name) && *value != json!([]));
+    fields.insert("model".to_owned(), json!(MODEL));
+    let body = plain.to_string();
     let headers =
         [("content-type", "application/json"), ("anthropic-version", "2023-06-01"), ("x-api-key", "k")];
-    let call = Call { headers: &headers, ..call };
-    let ask = Ask::read(&call, Purpose::Message, &Settings::default()).unwrap();
+    let call = Call::new("POST", "/v1/messages", &headers, &body);
+    let mut ask = Ask::read(&call, Purpose::Message, &Settings::default()).unwrap();
+    for name in BEHIND.iter().filter(|name| !request[**name].is_null()) {
+        ask.fields.insert((*name).to_owned(), request[*name].clone());
+    }
+    request["model"].as_str().unwrap().clone_into(&mut ask.model);
     let prompt = Prompt::of(&ask.request, &ask.model, &Signer::default(), false);
     let usage = cache.take(&prompt, &ask, Duration::from_secs(seconds));
     assert_eq!(usage.fresh + usage.read + usage.short + usage.long, prompt.tokens());

@@ -256,7 +256,9 @@ impl ToolUses {
         if !is_due || saved < self.clear_at_least {
             return 0;
         }
-        gone.into_iter().for_each(|one| one.is_cleared = true);
+        for one in gone {
+            one.is_cleared = true;
+        }
         saved
     }
 }

@@ -130,8 +130,8 @@ pub(in super::super) fn check(ask: &Ask, signer: &Signer) -> Result<(), ApiError
             blocks.map(move |(j, block)| (i, j, value_of(message, block)))
         })
         .collect();
-    let signed = blocks.iter().find(|(_, _, block)| block["signature"].is_string());
-    if let Some((i, j, block)) = signed {
+    let sealed = blocks.iter().find(|(_, _, block)| block["signature"].is_string());
+    if let Some((i, j, block)) = sealed {
         if blocks.len() > 1 {
             return Err(refusal("messages: at most one `compaction` block may be sent"));
         }
@@ -150,7 +150,7 @@ pub(in super::super) fn check(ask: &Ask, signer: &Signer) -> Result<(), ApiError
     }
     let field = |name: &str| ask.fields.get(name).unwrap_or(&Value::Null);
     let budget = &field("output_config")["task_budget"]["remaining"];
-    if (ask.compacts || signed.is_some()) && !budget.is_null() {
+    if (ask.compacts || sealed.is_some()) && !budget.is_null() {
         return Err(refusal("output_config.task_budget.remaining: cannot be combined with compaction"));
     }
     if ask.compacts { check_demand(ask, &field) } else { Ok(()) }
