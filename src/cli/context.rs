@@ -145,7 +145,7 @@ A line is one of `plan` with \"plan\": PLAN beside it, as `plan` answered it. Wi
 
 The answer: {\"request\": REQUEST, \"needs\", \"spills\", \"wanted\", \"flush\", \"warnings\"}, with `messages` in place of `request` for a \
 list of messages. The request has all its other fields as they came, and what `needs` says, but for `betas`: those are for the header \
-anthropic-beta. `spills` are memory files to write first, each with `path` and `text`. While a summary is `wanted`, the conversation is \
+anthropic-beta. (`lacks_thinking`: a `thinking` that is `enabled` is `disabled` until the turn ends.) `spills` are memory files to write first, each with `path` and `text`. While a summary is `wanted`, the conversation is \
 as it was.";
 
 const RENDER_EXAMPLES: &str = "\

@@ -172,6 +172,10 @@ pub struct Needs {
     pub edits: Vec<serde_json::Value>,
     /// Thinking whose prefix has changed is in it: `thinking.block_binding.prefix_mismatch_behavior` is to be `drop_block`.
     pub drops_blocks: bool,
+    /// The turn that goes on does not begin with its thinking: a request whose `thinking` is `enabled` is refused, and it is to
+    /// be `disabled` until the turn ends. (`adaptive` does not ask for it.)
+    #[serde(default)]
+    pub lacks_thinking: bool,
 }
 
 /// A summary that is to be had before the request is made.

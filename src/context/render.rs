@@ -6,8 +6,11 @@ use super::block::Kind;
 use super::fields::Fields;
 use super::message::Message;
 use super::plan::{Change, Needs, Plan, To};
+use super::request;
 use super::speech;
 use super::transcript::Transcript;
+
+const MANAGEMENT: &str = "context_management";
 
 /// The `messages` of the request, as a JSON list. Messages and blocks that are kept are the bytes that came; the same plan,
 /// or one read back from JSON, gives the same bytes.
@@ -89,23 +92,34 @@ fn with_field(json: &str, field: &str, value: &str) -> String {
 /// Puts the messages into a request, and what they need; all other fields stay as they are, in their order. The beta
 /// headers ([`Needs::betas`]) are the caller's to send.
 ///
+/// Thinking with a budget, which only models take that do not bind it to its prefix, is turned off for a turn that lacks
+/// its first thinking; with it goes the edit `clear_thinking_20251015`, which the API makes of no request without thinking.
+///
 /// # Errors
 /// When the request, its `thinking` or its `context_management` is no JSON object.
 pub fn splice(request: &str, messages: &str, needs: &Needs) -> Result<String, serde_json::Error> {
     let fields = read(request)?;
     let mut changes = vec![("messages", Some(messages))];
     let (thinking, management);
-    if needs.drops_blocks {
+    let is_off = needs.lacks_thinking && fields.get("thinking").is_some_and(request::is_budgeted);
+    if is_off {
+        changes.push(("thinking", Some(r#"{"type":"disabled"}"#)));
+    } else if needs.drops_blocks {
         let given = read(fields.get("thinking").unwrap_or(r#"{"type":"adaptive"}"#))?;
         let binding = read(given.get("block_binding").unwrap_or("{}"))?;
         let binding = binding.with(&[("prefix_mismatch_behavior", Some(r#""drop_block""#))]);
         thinking = given.with(&[("block_binding", Some(&binding))]);
         changes.push(("thinking", Some(&thinking)));
     }
-    if !needs.edits.is_empty() {
-        let given = read(fields.get("context_management").unwrap_or("{}"))?;
-        management = given.with(&[("edits", Some(&serde_json::to_string(&needs.edits)?))]);
-        changes.push(("context_management", Some(&management)));
+    if !needs.edits.is_empty() || is_off && fields.get(MANAGEMENT).is_some() {
+        let given = read(fields.get(MANAGEMENT).unwrap_or("{}"))?;
+        let mut edits = needs.edits.clone();
+        if edits.is_empty() {
+            edits = given.get("edits").and_then(|edits| serde_json::from_str(edits).ok()).unwrap_or_default();
+        }
+        edits.retain(|edit| !(is_off && edit["type"] == "clear_thinking_20251015"));
+        management = given.with(&[("edits", Some(&serde_json::to_string(&edits)?))]);
+        changes.push((MANAGEMENT, Some(&management)));
     }
     Ok(fields.with(&changes))
 }

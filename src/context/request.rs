@@ -137,9 +137,7 @@ impl Request {
 
     /// Whether it asks for thinking with a budget, which older models do: `thinking.type` is `enabled`.
     pub(super) fn has_budgeted_thinking(&self) -> bool {
-        let kind = self.field("thinking").and_then(Fields::read);
-        let kind = kind.and_then(|thinking| serde_json::from_str::<String>(thinking.get("type")?).ok());
-        kind.as_deref() == Some("enabled")
+        self.field("thinking").is_some_and(is_budgeted)
     }
 
     /// The parts of a field that is a list: of `system`, of `tools`.
@@ -156,6 +154,11 @@ impl Request {
             }
         }
     }
+}
+
+/// Whether a request's `thinking` has a budget.
+pub(super) fn is_budgeted(thinking: &str) -> bool {
+    string(thinking, "type").as_deref() == Some("enabled")
 }
 
 fn entries(list: &[&RawValue]) -> Vec<Entry> {

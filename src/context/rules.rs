@@ -39,6 +39,7 @@ mod thinking;
 
 pub use compare::compare;
 pub(super) use content::{is_empty, is_long, marks};
+pub(super) use thinking::lacking;
 
 /// Cache marks that a request may have.
 pub(super) const MOST_MARKS: usize = 4;

@@ -2,8 +2,8 @@
 
 mod failures;
 pub(crate) mod grammar;
-mod properties;
-mod scripts;
+pub(crate) mod properties;
+pub(crate) mod scripts;
 mod settings;
 mod sizes;
 mod validity;

@@ -185,7 +185,7 @@ pub(super) fn without(request: &Request, dropped: &[Dropped]) -> Request {
     request.with_messages(kept)
 }
 
-/// A request whose thinking and summaries are signed anew, each after what is before it.
+/// A request whose signed thinking and summaries are signed anew, each after what is before it.
 pub(super) fn signed(request: &Request, model: &str, signer: &mut Signer) -> Request {
     let mut chain = Hash([0; 32]);
     for field in ["tools", "system"] {
@@ -203,7 +203,7 @@ pub(super) fn signed(request: &Request, model: &str, signer: &mut Signer) -> Req
                 if is_summary {
                     chain = head;
                 }
-                let is_signed = block.kind == Kind::Thinking || is_summary;
+                let is_signed = Signer::is_signed(&value) && (block.kind == Kind::Thinking || is_summary);
                 if is_signed {
                     signer.sign_anew(&mut value, &chain, model);
                 }

@@ -95,6 +95,11 @@ impl Signer {
         block[field] = json!(STANDARD.encode(bytes));
     }
 
+    /// Whether a block has a signature, of whomever.
+    pub(super) fn is_signed(block: &Value) -> bool {
+        block[field(block)].is_string()
+    }
+
     /// Signs a block, whatever signature it has.
     pub(super) fn sign_anew(&mut self, block: &mut Value, chain: &Hash, model: &str) {
         let field = field(block);

@@ -19,10 +19,6 @@ const POLICIES: [&str; 5] = [
         {"window":200000,"binding":"drop_block","prefill":false,"mid_system":true,"cache":{"write":1,"read":0}}}"#,
 ];
 
-/// What a plan cannot keep valid yet: a cut in a turn that must begin with its thinking, since a plan does not see the
-/// request's `thinking`.
-const NOT_YET: [&str; 1] = ["thinking_with_a_budget.json"];
-
 /// Files of a directory of `fixtures/context`, with their names, as values.
 fn fixtures(directory: &str) -> Vec<(String, Value)> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/context").join(directory);
@@ -128,7 +124,7 @@ fn a_plan_that_was_kept_renders_what_one_step_renders() {
             .collect();
         assert_eq!(ask(&["render"], &planned), at_once, "{policy}");
         let judged = ask(&["validate"], &at_once);
-        for (name, answer) in names.iter().zip(judged).filter(|(name, _)| !NOT_YET.contains(&name.as_str())) {
+        for (name, answer) in names.iter().zip(judged) {
             assert_eq!(answer, r#"{"valid":true,"violations":[]}"#, "{name}: {policy}");
         }
         edited += plans.iter().filter(|plan| !plan.contains(r#""edits":[],"atoms""#)).count();

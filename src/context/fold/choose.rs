@@ -3,13 +3,17 @@
 use super::live::Live;
 use super::{Fold, float, said};
 use crate::context::block::Kind;
-use crate::context::message::Role;
+use crate::context::message::{Message, Role};
 use crate::context::plan::{By, Fate, Warning};
 use crate::context::policy::{Pin, Unit};
+use crate::context::profile::Binding;
 use crate::context::rules::MOST_MESSAGES;
 use crate::context::speech::{self, text_of};
 use crate::context::strategy::retention::{self, Voice};
 use crate::context::strategy::{Candidate, Retention, cost, window};
+
+/// The part of what stays that may go for the sake of thinking.
+const A_LITTLE: f64 = 0.1;
 
 impl Fold<'_> {
     /// An edit that takes less is not worth the cache that it costs.
@@ -67,9 +71,39 @@ impl Fold<'_> {
         };
         let candidates = self.candidates(unit);
         let all: f64 = candidates.iter().map(|candidate| candidate.cost).sum();
-        let stays = window::choose(&candidates, float(target) - (size - all));
+        let mut stays = window::choose(&candidates, float(target) - (size - all));
+        if self.policy.profile.binding == Binding::Ignore {
+            self.begin_with_thinking(&candidates, &mut stays);
+        }
         if self.leave_out(&candidates, &stays, by) && by == By::FullWindow {
             self.warn(Warning::FullWindow);
+        }
+    }
+
+    /// Older models want thinking at the beginning of a turn that goes on. Where a cut takes that away, and taking a little
+    /// more makes what stays begin with later thinking, it does.
+    fn begin_with_thinking(&self, candidates: &[Candidate], stays: &mut [bool]) {
+        let Some(gap) = stays.iter().rposition(|stays| !stays) else { return };
+        let tail = &self.live[gap + 1..];
+        let messages = |live: &Live| live.messages.clone().filter_map(|number| self.transcript.get(number));
+        let is_task = |message: &Message| {
+            message.role() == Role::User
+                && message.blocks().iter().any(|block| block.kind != Kind::ToolResult)
+        };
+        let thinks = |live: &Live| {
+            let first = messages(live).next().and_then(|message| message.blocks().first());
+            first.is_some_and(|block| block.kind == Kind::Thinking)
+        };
+        let Some(less) = tail.iter().position(thinks).filter(|less| *less > 0) else { return };
+        let more = gap + 1..gap + 1 + less;
+        let may_go = !candidates[more.clone()].iter().any(|one| one.must)
+            && !candidates[more.end..].iter().any(|one| one.needs.iter().any(|needed| more.contains(needed)));
+        let cost_more: f64 = candidates[more.clone()].iter().map(|one| one.cost).sum();
+        if may_go
+            && cost_more <= cost(candidates, stays) * A_LITTLE
+            && !tail.iter().flat_map(messages).any(is_task)
+        {
+            stays[more].fill(false);
         }
     }
 

@@ -1,9 +1,12 @@
 //! The plan that a fold ends in.
 
 use super::{Fold, float, round};
-use crate::context::plan::{CannotFit, Change, Fate, Insert, Needs, Plan, Verdict, Warning};
+use crate::context::block::{Block, Kind};
+use crate::context::message::Role;
+use crate::context::plan::{CannotFit, Change, Fate, Insert, Needs, Plan, To, Verdict, Warning};
 use crate::context::policy::{Flush, Strategy, Unit};
 use crate::context::profile::Binding;
+use crate::context::rules;
 use crate::context::strategy::{cost, flush, must_stay};
 
 impl Fold<'_> {
@@ -73,8 +76,33 @@ impl Fold<'_> {
         CannotFit { min: round(min), limit: self.policy.limit() }
     }
 
+    /// What is sent, from the last message back: whose it is, and the kinds of its blocks.
+    fn back(&self) -> impl Iterator<Item = (Role, Vec<((), Kind)>)> {
+        self.before_compaction.iter().chain(&self.live).rev().flat_map(|live| {
+            let gap = live.gap.text(self.summary.as_deref()).map(|_| (Role::User, vec![((), Kind::Text)]));
+            live.messages.clone().rev().filter_map(|number| self.kinds(number)).chain(gap)
+        })
+    }
+
+    /// What is sent of a message; `None`: nothing, or nothing that counts.
+    fn kinds(&self, number: usize) -> Option<(Role, Vec<((), Kind)>)> {
+        let message = self.transcript.get(number).filter(|message| !rules::is_directive(message))?;
+        let is_gone = |block| matches!(self.changes.get(&(number, block)), Some(To::Nothing));
+        let blocks = message.blocks();
+        let sent: Vec<_> = (0..blocks.len()).filter(|block| !is_gone(*block)).collect();
+        let is_whole = sent.len() == blocks.len();
+        let is_blank = |block: &Block| block.kind == Kind::Text && block.is_blank;
+        let says_something = sent.iter().any(|block| !is_blank(&blocks[*block]));
+        (is_whole || says_something)
+            .then(|| (message.role(), sent.iter().map(|block| ((), blocks[*block].kind)).collect()))
+    }
+
     pub(super) fn needs(&self) -> Needs {
-        let mut needs = Needs { drops_blocks: self.drops_blocks, ..Needs::default() };
+        let mut needs = Needs {
+            drops_blocks: self.drops_blocks,
+            lacks_thinking: rules::lacking(self.back()).is_some(),
+            ..Needs::default()
+        };
         for strategy in &self.policy.strategies {
             if let Strategy::Delegate(delegate) = strategy {
                 needs.edits.extend(delegate.edits.iter().cloned());

@@ -7,7 +7,7 @@ use super::super::block::{Block, Kind};
 use super::super::message::Role;
 use super::super::profile::{Binding, Profile};
 use super::super::request;
-use super::{Facts, Fault, History, Seal, Seals, Spot, Violation};
+use super::{Facts, Fault, History, Seal, Seals, Spot, Violation, is_directive};
 
 pub(super) fn check(
     history: &History<'_>,
@@ -32,7 +32,19 @@ pub(super) fn check(
         found.extend(last.map(|(spot, block)| about(Fault::EndsInThinking, spot, block)));
     }
     if history.request.has_budgeted_thinking() {
-        open_turn(history, found);
+        let messages =
+            history.messages.iter().enumerate().rev().filter(|(_, message)| !is_directive(message));
+        let back = messages.map(|(message, it)| {
+            let spots = (0..).map(|block| Spot { message, block });
+            (it.role(), spots.zip(it.blocks().iter().map(|block| block.kind)).collect())
+        });
+        if let Some(spot) = lacking(back) {
+            found.push(about(
+                Fault::NoThinkingFirst,
+                spot,
+                &history.messages[spot.message].blocks()[spot.block],
+            ));
+        }
     }
 }
 
@@ -40,22 +52,21 @@ fn about(fault: Fault, spot: Spot, block: &Block) -> Violation {
     Violation::with(fault, spot.place(), Facts { kind: block.name.clone(), ..Facts::default() })
 }
 
-/// A turn that goes on after results begins with thinking, in its first message.
-fn open_turn(history: &History<'_>, found: &mut Vec<Violation>) {
-    let is_results = |turn: &super::Turn| {
-        turn.role == Role::User && history.blocks(turn).all(|(_, block)| block.kind == Kind::ToolResult)
-    };
-    let goes_on = history.turns.iter().rev().take_while(|turn| turn.role != Role::User || is_results(turn));
-    let turns: Vec<_> = goes_on.collect();
-    if !turns.first().is_some_and(|last| is_results(last)) {
-        return;
+/// Where a turn that goes on after results begins with something else than its thinking: a block of its first message.
+///
+/// The messages come from the last one back, without directives: whose each is, and its blocks with what tells where they
+/// are. Of a conversation that was compacted, the turn begins behind the summary.
+pub(in super::super) fn lacking<T: Copy>(back: impl Iterator<Item = (Role, Vec<(T, Kind)>)>) -> Option<T> {
+    let mut first = None;
+    let mut is_open = false;
+    for (role, blocks) in back {
+        match role {
+            Role::User if blocks.iter().any(|(_, kind)| *kind != Kind::ToolResult) => break,
+            Role::User => is_open = true,
+            _ if !is_open => return None,
+            Role::Assistant => first = blocks.first().copied().or(first),
+            Role::System => {}
+        }
     }
-    let first = turns.iter().rev().find(|turn| turn.role == Role::Assistant);
-    let first = first.and_then(|turn| history.blocks(turn).next());
-    // Of a conversation that was compacted, the turn begins behind the summary.
-    if let Some((spot, block)) =
-        first.filter(|(_, block)| !matches!(block.kind, Kind::Thinking | Kind::Compaction))
-    {
-        found.push(about(Fault::NoThinkingFirst, spot, block));
-    }
+    first.filter(|(_, kind)| !matches!(kind, Kind::Thinking | Kind::Compaction)).map(|(place, _)| place)
 }

@@ -275,6 +275,67 @@ fn an_edit_waits_for_the_end_of_a_turn_that_thinks() {
     assert!(!render(&transcript(&closed), &after).contains("EqQB"));
 }
 
+/// Rounds of one call each, the n-th with thinking where `thinks` has a 1 there.
+fn thoughtful(thinks: &str, bytes: usize) -> Vec<Value> {
+    let mut messages = vec![user("work")];
+    for (number, thinks) in thinks.bytes().enumerate() {
+        let [mut call, result] = round(&[&format!("toolu_{number}")], bytes);
+        if thinks == b'1' {
+            let thought = json!({"type": "thinking", "thinking": "hm", "signature": format!("s{number}")});
+            call["content"].as_array_mut().unwrap().insert(0, thought);
+        }
+        messages.extend([call, result]);
+    }
+    messages
+}
+
+#[test]
+fn a_turn_that_lost_its_first_thinking_goes_on_without_thinking() {
+    let messages = thoughtful("10000000", 100);
+    let planned = |policy: &Policy| plan(&transcript(&messages), policy).unwrap();
+    assert!(!planned(&window(90, 5)).needs.lacks_thinking);
+    let cut = planned(&window(17, 5));
+    assert!(cut.needs.lacks_thinking && cut.edits.len() == 1);
+    let spliced = |request: Value, needs: &Needs| -> Value {
+        serde_json::from_str(&splice(&request.to_string(), "[]", needs).unwrap()).unwrap()
+    };
+    let enabled = json!({"type": "enabled", "budget_tokens": 1024});
+    let management =
+        json!({"edits": [{"type": "clear_thinking_20251015"}, {"type": "clear_tool_uses_20250919"}]});
+    let request = json!({"thinking": enabled, "context_management": management});
+    let off = spliced(request.clone(), &cut.needs);
+    assert_eq!(off["thinking"], json!({"type": "disabled"}));
+    assert_eq!(off["context_management"], json!({"edits": [{"type": "clear_tool_uses_20250919"}]}));
+    assert_eq!(spliced(request.clone(), &Needs::default())["context_management"], management);
+    // What is disabled takes no block binding; what is adaptive asks for no thinking first.
+    let both = Needs { drops_blocks: true, ..cut.needs };
+    assert_eq!(spliced(request, &both)["thinking"], json!({"type": "disabled"}));
+    let adaptive = spliced(json!({"thinking": {"type": "adaptive"}}), &both);
+    assert_eq!(adaptive["thinking"]["block_binding"]["prefix_mismatch_behavior"], "drop_block");
+    assert_eq!(spliced(json!({}), &both)["thinking"]["type"], "adaptive");
+    // The turn ends.
+    let closed = [messages.clone(), vec![assistant("done"), user("thanks")]].concat();
+    assert!(!plan(&transcript(&closed), &window(17, 5)).unwrap().needs.lacks_thinking);
+}
+
+#[test]
+fn a_cut_takes_a_little_more_where_thinking_begins() {
+    let cut = |thinks: &str, bytes: usize| {
+        let messages = thoughtful(thinks, bytes);
+        let policy = Policy { budget: Budget::messages(65, 41).unwrap(), ..window(65, 41) };
+        let planned = plan(&transcript(&messages), &policy).unwrap();
+        assert_eq!(planned.edits.len(), 1);
+        (rendered(&transcript(&messages), &planned).len(), planned.needs.lacks_thinking)
+    };
+    let thinks =
+        |at: &[usize]| -> String { (0..32).map(|n| if at.contains(&n) { '1' } else { '0' }).collect() };
+    assert_eq!(cut(&thinks(&[0, 12]), 100), (42, false));
+    // Two rounds of twenty are a little, ten are not.
+    assert_eq!(cut(&thinks(&[0, 14]), 100), (38, false));
+    assert_eq!(cut(&thinks(&[0, 22]), 100), (42, true));
+    assert_eq!(cut(&thinks(&[0]), 100), (42, true));
+}
+
 #[test]
 fn a_blank_compaction_stands_for_nothing() {
     let compaction = |content: Value| {

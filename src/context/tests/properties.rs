@@ -11,7 +11,7 @@ use super::profile;
 use super::scripts::{Host, Talk, steps};
 
 /// Policies of all kinds, for conversations of a few times so many tokens.
-fn policies(tokens: u64) -> impl proptest::strategy::Strategy<Value = Policy> {
+pub(crate) fn policies(tokens: u64) -> impl proptest::strategy::Strategy<Value = Policy> {
     let clear = ClearToolUses {
         trigger: Amount::InputTokens(tokens / 4),
         clear_tool_inputs: ClearInputs::All(true),
@@ -59,7 +59,7 @@ fn policies(tokens: u64) -> impl proptest::strategy::Strategy<Value = Policy> {
     })
 }
 
-fn hosts() -> impl proptest::strategy::Strategy<Value = Host> {
+pub(crate) fn hosts() -> impl proptest::strategy::Strategy<Value = Host> {
     (any::<bool>(), 0..4_usize).prop_map(|(reports, fails)| Host { reports, fails })
 }
 
@@ -73,14 +73,19 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn every_request_is_valid(steps in steps(), policy in policies(2_000), host in hosts()) {
-        let mut talk = Talk::new(&json!({"messages": []}), &policy, host);
+    fn every_request_is_valid(steps in steps(), policy in policies(2_000), host in hosts(), thinks: bool) {
+        let mut head = json!({"messages": []});
+        // Models that bind thinking take none with a budget.
+        if thinks && policy.profile.binding == Binding::Ignore {
+            head["thinking"] = json!({"type": "enabled", "budget_tokens": 1024});
+        }
+        let mut talk = Talk::new(&head, &policy, host);
         let _ = steps.iter().try_for_each(|step| talk.step(step));
         check(&talk.transcript, &policy)?;
     }
 
     #[test]
-    fn what_is_valid_stays_valid(whole in history(), policy in policies(300), host in hosts()) {
+    fn what_is_valid_stays_valid(mut whole in history(), policy in policies(300), host in hosts(), thinks: bool) {
         let model = Profile::of(whole["model"].as_str().unwrap());
         let binding = match (model.binding, policy.profile.binding) {
             (Binding::StripThinking, binding) if binding != Binding::Ignore => binding,
@@ -90,6 +95,9 @@ proptest! {
             profile: Profile { binding, window: policy.profile.window, ..model },
             ..policy
         };
+        if thinks && binding == Binding::Ignore {
+            whole["thinking"] = json!({"type": "enabled", "budget_tokens": 1024});
+        }
         let mut talk = Talk::new(&whole, &policy, host);
         let heard = whole["messages"].as_array().unwrap().iter().try_for_each(|message| talk.hear(message));
         // Messages of the user's and results of tools are last.

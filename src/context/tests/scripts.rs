@@ -11,7 +11,7 @@ use super::prose;
 
 /// What happens next.
 #[derive(Debug, Clone)]
-pub(super) enum Step {
+pub(crate) enum Step {
     /// The user says something, in one message or two.
     Task { bytes: usize, parts: usize },
     /// The user brings a document, and the answer cites it.
@@ -30,7 +30,7 @@ pub(super) enum Step {
     Image,
 }
 
-pub(super) fn steps() -> impl Strategy<Value = Vec<Step>> {
+pub(crate) fn steps() -> impl Strategy<Value = Vec<Step>> {
     use Step::{AddTool, Code, Document, Image, Round, Say, Search, Task};
     let bytes = || prop_oneof![4 => 1..400_usize, 1 => 400..6_000_usize];
     let step = prop_oneof![
@@ -52,15 +52,15 @@ pub(super) fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 /// How the summariser and the host behave.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Host {
-    pub(super) reports: bool,
+pub(crate) struct Host {
+    pub(crate) reports: bool,
     /// Every n-th summary fails; 0: none.
-    pub(super) fails: usize,
+    pub(crate) fails: usize,
 }
 
 /// A conversation under way.
-pub(super) struct Talk<'a> {
-    pub(super) transcript: Transcript,
+pub(crate) struct Talk<'a> {
+    pub(crate) transcript: Transcript,
     policy: &'a Policy,
     host: Host,
     next: usize,
@@ -69,11 +69,11 @@ pub(super) struct Talk<'a> {
     head: String,
     signed: Signed,
     /// The last request, and its plan.
-    pub(super) last: Option<(String, Plan)>,
+    pub(crate) last: Option<(String, Plan)>,
 }
 
 impl<'a> Talk<'a> {
-    pub(super) fn new(head: &Value, policy: &'a Policy, host: Host) -> Self {
+    pub(crate) fn new(head: &Value, policy: &'a Policy, host: Host) -> Self {
         Self {
             transcript: Transcript::default(),
             policy,
@@ -100,7 +100,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Goes on by a step; `None`: what must stay does not fit.
-    pub(super) fn step(&mut self, step: &Step) -> Option<()> {
+    pub(crate) fn step(&mut self, step: &Step) -> Option<()> {
         let text = |bytes: usize, next: usize| format!("{next} {}", prose(bytes));
         if !self.can_answer() || matches!(step, Step::Task { .. } | Step::Document { .. }) {
             let parts = if let Step::Task { parts, .. } = step { *parts } else { 1 };
@@ -227,7 +227,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Takes in the next message; before one of the assistant's, it is asked for.
-    pub(super) fn hear(&mut self, message: &Value) -> Option<()> {
+    pub(crate) fn hear(&mut self, message: &Value) -> Option<()> {
         if message["role"] == "assistant" && !self.transcript.is_empty() {
             let asked = self.asked()?;
             let before = asked.messages().len();
@@ -250,7 +250,7 @@ impl<'a> Talk<'a> {
     }
 
     /// The request that is made now, judged; `None`: what must stay does not fit.
-    pub(super) fn asked(&mut self) -> Option<Request> {
+    pub(crate) fn asked(&mut self) -> Option<Request> {
         let mut plan = plan(&self.transcript, self.policy).ok()?;
         while let Some(wanted) = plan.wanted {
             let messages: Value = serde_json::from_str(&wanted.messages).unwrap();
@@ -274,7 +274,13 @@ impl<'a> Talk<'a> {
                 "the prefix changed without an edit\n{last}\n{messages}"
             );
         }
-        let request = Request::from_json(&splice(&self.head, &messages, &plan.needs).unwrap()).unwrap();
+        let spliced = |needs| Request::from_json(&splice(&self.head, &messages, needs).unwrap()).unwrap();
+        let request = spliced(&plan.needs);
+        // Thinking with a budget is turned off where it would be refused, and nowhere else.
+        let needs = Needs { lacks_thinking: false, ..plan.needs.clone() };
+        let found = violations(&spliced(&needs), &self.policy.profile, &());
+        let is_refused = found.iter().any(|it| it.fault == Fault::NoThinkingFirst);
+        assert_eq!(request.json() != spliced(&needs).json(), is_refused, "{}\n{messages}", self.head);
         let wrong = self.wrong(&request);
         assert!(wrong.is_empty(), "{wrong:#?}\n{messages}\n{plan:#?}");
         self.last = Some((messages, plan));
