@@ -16,6 +16,7 @@ use serde::Deserialize;
 use super::block::{Block, Kind};
 use super::message::{Message, Role};
 use super::rules;
+use super::strategy::flush;
 
 /// A run of messages that goes or stays as one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,7 +69,8 @@ impl Atoms {
         }
         let is_closed = self.open.is_empty() && self.open_elsewhere.is_empty();
         let is_awaited = self.last == Some(Role::System) && message.role() != Role::User;
-        let begins = is_closed && !is_awaited || self.list.is_empty();
+        // A notice is no reason to leave out what came right before it and was not answered yet.
+        let begins = is_closed && !is_awaited && !flush::is_notice(message) || self.list.is_empty();
         if begins {
             self.list.push(Atom { messages: number..number, needs: Vec::new(), is_state: false });
         }
@@ -140,6 +142,12 @@ impl Atoms {
     /// Whether a call of the client's tools waits for its result: no request can be made now.
     pub(super) fn is_open(&self) -> bool {
         !self.open.is_empty()
+    }
+
+    /// Whether a message of the user's may come next: no call waits for its result, the API's code for that of a call of its, or
+    /// an operator's words for the assistant.
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.open.is_empty() && self.open_elsewhere.is_empty() && self.last != Some(Role::System)
     }
 
     /// What was left out is no document that a later citation counts.

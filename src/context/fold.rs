@@ -25,7 +25,7 @@ use super::policy::{Policy, Strategy, Unit};
 use super::profile::Binding;
 use super::rules::MOST_MESSAGES;
 use super::speech::{self, text_of};
-use super::strategy::Summary;
+use super::strategy::{Summary, flush};
 use super::tokens::{Mix, TokenCounter};
 use super::transcript::{Note, Transcript, Usage};
 use live::Live;
@@ -186,7 +186,7 @@ impl<'a> Fold<'a> {
         }
         match message.role() {
             Role::User if has_results => self.turn.has_results = true,
-            Role::User if !self.turn.has_results => {
+            Role::User if !self.turn.has_results && !flush::is_notice(message) => {
                 self.turn.has_thinking = false;
                 self.tasks = Some((self.tasks.map_or(number, |(first, _)| first), number));
             }

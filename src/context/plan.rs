@@ -173,7 +173,7 @@ pub struct Needs {
     /// Thinking whose prefix has changed is in it: `thinking.block_binding.prefix_mismatch_behavior` is to be `drop_block`.
     pub drops_blocks: bool,
     /// The turn that goes on does not begin with its thinking: a request whose `thinking` is `enabled` is refused, and it is to
-    /// be `disabled` until the turn ends. (`adaptive` does not ask for it.)
+    /// be `disabled` until the turn ends, without its later thinking. (`adaptive` does not ask for it.)
     #[serde(default)]
     pub lacks_thinking: bool,
 }

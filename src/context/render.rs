@@ -6,7 +6,8 @@ use super::block::Kind;
 use super::fields::Fields;
 use super::message::Message;
 use super::plan::{Change, Needs, Plan, To};
-use super::request;
+use super::request::{self, Entry, Request};
+use super::rules;
 use super::speech;
 use super::transcript::Transcript;
 
@@ -93,16 +94,22 @@ fn with_field(json: &str, field: &str, value: &str) -> String {
 /// headers ([`Needs::betas`]) are the caller's to send.
 ///
 /// Thinking with a budget, which only models take that do not bind it to its prefix, is turned off for a turn that lacks
-/// its first thinking; with it goes the edit `clear_thinking_20251015`, which the API makes of no request without thinking.
+/// its first thinking. With it go the later thinking of that turn and the edit `clear_thinking_20251015`: the API takes
+/// neither in a request without thinking.
 ///
 /// # Errors
 /// When the request, its `thinking` or its `context_management` is no JSON object.
 pub fn splice(request: &str, messages: &str, needs: &Needs) -> Result<String, serde_json::Error> {
     let fields = read(request)?;
     let mut changes = vec![("messages", Some(messages))];
-    let (thinking, management);
-    let is_off = needs.lacks_thinking && fields.get("thinking").is_some_and(request::is_budgeted);
+    let (thinking, management, bare);
+    let is_off = needs.lacks_thinking
+        && fields
+            .get("thinking")
+            .is_some_and(|thinking| request::string(thinking, "type").is_some_and(|kind| kind == "enabled"));
     if is_off {
+        bare = without_thinking(messages);
+        changes[0].1 = Some(&bare);
         changes.push(("thinking", Some(r#"{"type":"disabled"}"#)));
     } else if needs.drops_blocks {
         let given = read(fields.get("thinking").unwrap_or(r#"{"type":"adaptive"}"#))?;
@@ -122,6 +129,40 @@ pub fn splice(request: &str, messages: &str, needs: &Needs) -> Result<String, se
         changes.push((MANAGEMENT, Some(&management)));
     }
     Ok(fields.with(&changes))
+}
+
+/// Messages without the thinking of the turn that goes on.
+fn without_thinking(messages: &str) -> String {
+    let Ok(given) = Request::from_json(messages) else { return messages.to_owned() };
+    let entries = given.messages();
+    let back = entries.iter().enumerate().rev().filter_map(|(number, entry)| match entry {
+        Entry::Message(message) if !rules::is_directive(message) => {
+            let blocks = message.blocks().iter().enumerate().map(|(at, block)| ((number, at), block.kind));
+            Some((message.role(), blocks.collect()))
+        }
+        _ => None,
+    });
+    let turn = rules::open_turn(back).into_iter().filter(|(_, kind)| *kind == Kind::Thinking);
+    let gone: Vec<Change> =
+        turn.map(|((message, block), _)| Change { message, block, to: To::Nothing }).collect();
+    let mut list = String::with_capacity(messages.len());
+    list.push('[');
+    for (number, entry) in entries.iter().enumerate() {
+        match entry {
+            Entry::Message(message) => {
+                let here = &gone[gone.partition_point(|one| one.message < number)..];
+                let here = &here[..here.partition_point(|one| one.message == number)];
+                if here.is_empty() {
+                    add(&mut list, message.json());
+                } else if let Some(json) = edited(message, here) {
+                    add(&mut list, &json);
+                }
+            }
+            Entry::Broken { json, .. } => add(&mut list, json),
+        }
+    }
+    list.push(']');
+    list
 }
 
 fn read(json: &str) -> Result<Fields<'_>, serde_json::Error> {

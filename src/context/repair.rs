@@ -17,6 +17,7 @@
 //! | half a pair of the API's own tools, a call whose code is gone | taking it out: what the API would have said cannot be made up |
 //! | thinking that is last in its message, unsigned, forged or unbound | taking it out; on a model that binds, all thinking after it |
 //! | a turn that lacks its thinking where the request asks for it | turning thinking off, as the API advises |
+//! | thinking in a turn that goes on without | taking it out |
 //! | too many cache marks | the last ones stay: they cover the most |
 //! | a cache mark for five minutes before one for an hour, or beside another | taking it away |
 //! | too many messages | the first ones go |
@@ -302,7 +303,7 @@ fn stage(fault: Fault) -> u8 {
         Fault::Unanswered => 9,
         Fault::Orphan => 10,
         Fault::Forged | Fault::Unbound | Fault::Unsigned | Fault::EndsInThinking => 11,
-        Fault::NoThinkingFirst => 12,
+        Fault::NoThinkingFirst | Fault::ThinkingDisabled => 12,
         Fault::MarkOnSealed => 13,
         Fault::TwoLifetimes => 14,
         Fault::LongAfterShort => 15,

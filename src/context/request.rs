@@ -135,9 +135,9 @@ impl Request {
         behavior.as_deref() == Some("drop_block")
     }
 
-    /// Whether it asks for thinking with a budget, which older models do: `thinking.type` is `enabled`.
-    pub(super) fn has_budgeted_thinking(&self) -> bool {
-        self.field("thinking").is_some_and(is_budgeted)
+    /// How it asks for thinking: `enabled` (with a budget, on older models), `adaptive`, `disabled`.
+    pub(super) fn thinking(&self) -> Option<String> {
+        string(self.field("thinking")?, "type")
     }
 
     /// The parts of a field that is a list: of `system`, of `tools`.
@@ -154,11 +154,6 @@ impl Request {
             }
         }
     }
-}
-
-/// Whether a request's `thinking` has a budget.
-pub(super) fn is_budgeted(thinking: &str) -> bool {
-    string(thinking, "type").as_deref() == Some("enabled")
 }
 
 fn entries(list: &[&RawValue]) -> Vec<Entry> {
@@ -236,7 +231,10 @@ mod tests {
         ] {
             let request = Request::from_json(&ask(thinking)).unwrap();
             assert_eq!(request.drops_unbound_thinking(), drops, "{thinking}");
-            assert_eq!(request.has_budgeted_thinking(), thinking.contains("enabled"));
+            assert_eq!(
+                request.thinking().is_some_and(|kind| kind == "enabled"),
+                thinking.contains("enabled")
+            );
         }
     }
 }

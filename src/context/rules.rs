@@ -39,7 +39,7 @@ mod thinking;
 
 pub use compare::compare;
 pub(super) use content::{is_empty, is_long, marks};
-pub(super) use thinking::lacking;
+pub(super) use thinking::{lacking, open_turn};
 
 /// Cache marks that a request may have.
 pub(super) const MOST_MARKS: usize = 4;
@@ -96,6 +96,7 @@ pub(super) enum Fault {
     NoCaller,
     EndsInThinking,
     NoThinkingFirst,
+    ThinkingDisabled,
     Unsigned,
     Forged,
     Unbound,

@@ -136,7 +136,9 @@ impl Fold<'_> {
     /// Leaves out what does not stay, if that is worth it; whether it was.
     pub(super) fn leave_out(&mut self, candidates: &[Candidate], stays: &[bool], by: By) -> bool {
         let gone: f64 = candidates.iter().map(|one| one.cost).sum::<f64>() - cost(candidates, stays);
-        let is_worth_it = gone >= self.least();
+        // Where tokens are short, markers may not take more of them than what goes.
+        let is_worth_it =
+            gone >= self.least() && (!self.is_over() || self.sent > MOST_MESSAGES || self.frees(stays) > 0.0);
         if is_worth_it {
             let edit = self.edits.len();
             self.take(stays, Fate::LeftOut(edit), by, |_| {});

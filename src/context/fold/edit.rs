@@ -44,6 +44,22 @@ impl Fold<'_> {
         self.edited(from, by, before);
     }
 
+    /// The tokens that leaving out what does not stay would free.
+    pub(super) fn frees(&self, stays: &[bool]) -> f64 {
+        let mut less = self.inserted();
+        let mut gap = Gap::default();
+        for (live, stays) in self.live.iter().zip(stays) {
+            gap.add(live.gap);
+            if *stays {
+                less -= std::mem::take(&mut gap).mix(self.summary.as_deref());
+            } else {
+                less += live.mix;
+                gap.take(live.messages.len(), Fate::LeftOut(0));
+            }
+        }
+        self.counter.tokens(&less)
+    }
+
     /// Records an edit whose first change is in message `from`.
     pub(super) fn edited(&mut self, from: usize, by: By, before: f64) {
         match self.policy.profile.binding {
@@ -100,8 +116,8 @@ impl Fold<'_> {
     /// What stands where something was.
     pub(super) fn inserted(&self) -> Mix {
         let mut mix = Mix::default();
-        for text in self.live.iter().filter_map(|live| live.gap.text(self.summary.as_deref())) {
-            mix += Mix::of_text(&text);
+        for live in &self.live {
+            mix += live.gap.mix(self.summary.as_deref());
         }
         mix
     }

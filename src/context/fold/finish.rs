@@ -3,24 +3,30 @@
 use super::{Fold, float, round};
 use crate::context::block::{Block, Kind};
 use crate::context::message::Role;
-use crate::context::plan::{CannotFit, Change, Fate, Insert, Needs, Plan, To, Verdict, Warning};
-use crate::context::policy::{Flush, Strategy, Unit};
+use crate::context::plan::{By, CannotFit, Change, Fate, Insert, Needs, Plan, To, Verdict, Warning};
+use crate::context::policy::{Flush, Strategy};
 use crate::context::profile::Binding;
 use crate::context::rules;
-use crate::context::strategy::{cost, flush, must_stay};
+use crate::context::strategy::flush;
 
 impl Fold<'_> {
     pub(in crate::context) fn finish(mut self) -> Result<Plan, CannotFit> {
         let wanted = self.wanted.and_then(|summary| self.ask(self.cut(summary)?, summary));
         if self.is_over() && wanted.is_none() {
-            return Err(self.cannot_fit());
+            // No request could be made since the last look at the marks; it is asked for one now.
+            if self.policy.profile.binding != Binding::AppendOnly && !self.live.is_empty() {
+                self.slide(By::FullWindow);
+            }
+            if self.is_over() {
+                return Err(self.cannot_fit());
+            }
         }
         if self.waits {
             self.warn(Warning::WaitsForTurn);
         }
         let size = self.size();
         let (high, low) = (float(self.policy.budget.high()), float(self.policy.budget.low()));
-        let is_soon = size >= high * 0.9 && size > low && wanted.is_none() && !self.atoms.is_open();
+        let is_soon = size >= high * 0.9 && size > low && wanted.is_none() && self.atoms.is_at_rest();
         let flush = (self.policy.flush == Flush::BeforeEdits && is_soon && !self.is_flushed)
             .then(|| flush::NOTICE.to_owned());
         let pinned = self.pinned();
@@ -67,13 +73,8 @@ impl Fold<'_> {
     }
 
     pub(super) fn cannot_fit(&self) -> CannotFit {
-        let mut min = self.tokens();
-        if self.policy.profile.binding != Binding::AppendOnly && !self.live.is_empty() {
-            let candidates = self.candidates(Unit::Tokens);
-            min -= candidates.iter().map(|candidate| candidate.cost).sum::<f64>();
-            min += cost(&candidates, &must_stay(&candidates));
-        }
-        CannotFit { min: round(min), limit: self.policy.limit() }
+        // All that may go has gone.
+        CannotFit { min: round(self.tokens().ceil()), limit: self.policy.limit() }
     }
 
     /// What is sent, from the last message back: whose it is, and the kinds of its blocks.
@@ -100,7 +101,7 @@ impl Fold<'_> {
     pub(super) fn needs(&self) -> Needs {
         let mut needs = Needs {
             drops_blocks: self.drops_blocks,
-            lacks_thinking: rules::lacking(self.back()).is_some(),
+            lacks_thinking: rules::lacking(&rules::open_turn(self.back())).is_some(),
             ..Needs::default()
         };
         for strategy in &self.policy.strategies {

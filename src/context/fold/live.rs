@@ -45,6 +45,11 @@ impl Gap {
         }
     }
 
+    /// The make-up of what stands there.
+    pub(super) fn mix(self, summary: Option<&str>) -> Mix {
+        self.text(summary).map_or(Mix::default(), |text| Mix::of_text(&text))
+    }
+
     /// What stands there: the summary, or that something is missing. A gap is never empty: without it, messages of two
     /// turns would become one.
     pub(super) fn text(self, summary: Option<&str>) -> Option<String> {

@@ -31,20 +31,22 @@ pub(super) fn check(
         let last = history.blocks(turn).rev().take_while(|(_, block)| block.kind == Kind::Thinking);
         found.extend(last.map(|(spot, block)| about(Fault::EndsInThinking, spot, block)));
     }
-    if history.request.has_budgeted_thinking() {
-        let messages =
-            history.messages.iter().enumerate().rev().filter(|(_, message)| !is_directive(message));
-        let back = messages.map(|(message, it)| {
-            let spots = (0..).map(|block| Spot { message, block });
-            (it.role(), spots.zip(it.blocks().iter().map(|block| block.kind)).collect())
-        });
-        if let Some(spot) = lacking(back) {
-            found.push(about(
-                Fault::NoThinkingFirst,
-                spot,
-                &history.messages[spot.message].blocks()[spot.block],
-            ));
+    let messages = history.messages.iter().enumerate().rev().filter(|(_, message)| !is_directive(message));
+    let back = messages.map(|(message, it)| {
+        let spots = (0..).map(|block| Spot { message, block });
+        (it.role(), spots.zip(it.blocks().iter().map(|block| block.kind)).collect())
+    });
+    let about = |fault, spot: Spot| about(fault, spot, &history.messages[spot.message].blocks()[spot.block]);
+    match history.request.thinking().as_deref() {
+        Some("enabled") => {
+            let spot = lacking(&open_turn(back));
+            found.extend(spot.map(|spot| about(Fault::NoThinkingFirst, spot)));
         }
+        Some("disabled") => {
+            let thinking = open_turn(back).into_iter().filter(|(_, kind)| *kind == Kind::Thinking);
+            found.extend(thinking.map(|(spot, _)| about(Fault::ThinkingDisabled, spot)));
+        }
+        _ => {}
     }
 }
 
@@ -52,21 +54,28 @@ fn about(fault: Fault, spot: Spot, block: &Block) -> Violation {
     Violation::with(fault, spot.place(), Facts { kind: block.name.clone(), ..Facts::default() })
 }
 
-/// Where a turn that goes on after results begins with something else than its thinking: a block of its first message.
+/// What the assistant has said in a turn that goes on after results: where each block is and what. Nothing: no turn goes on.
 ///
 /// The messages come from the last one back, without directives: whose each is, and its blocks with what tells where they
-/// are. Of a conversation that was compacted, the turn begins behind the summary.
-pub(in super::super) fn lacking<T: Copy>(back: impl Iterator<Item = (Role, Vec<(T, Kind)>)>) -> Option<T> {
-    let mut first = None;
+/// are.
+pub(in super::super) fn open_turn<T>(back: impl Iterator<Item = (Role, Vec<(T, Kind)>)>) -> Vec<(T, Kind)> {
+    let mut said = Vec::new();
     let mut is_open = false;
     for (role, blocks) in back {
         match role {
             Role::User if blocks.iter().any(|(_, kind)| *kind != Kind::ToolResult) => break,
             Role::User => is_open = true,
-            _ if !is_open => return None,
-            Role::Assistant => first = blocks.first().copied().or(first),
+            _ if !is_open => break,
+            Role::Assistant => said.push(blocks),
             Role::System => {}
         }
     }
-    first.filter(|(_, kind)| !matches!(kind, Kind::Thinking | Kind::Compaction)).map(|(place, _)| place)
+    said.into_iter().rev().flatten().collect()
+}
+
+/// Where a turn that goes on begins with something else than its thinking. Of a conversation that was compacted, it begins
+/// behind the summary.
+pub(in super::super) fn lacking<T: Copy>(open_turn: &[(T, Kind)]) -> Option<T> {
+    let first = open_turn.first().filter(|(_, kind)| !matches!(kind, Kind::Thinking | Kind::Compaction));
+    first.map(|(place, _)| *place)
 }

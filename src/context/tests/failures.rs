@@ -181,6 +181,67 @@ fn a_summary_is_updated_and_lacks_no_fact() {
 }
 
 #[test]
+fn a_report_of_what_was_before_an_edit_makes_no_other() {
+    let ids: Vec<String> = (0..13).map(|n| format!("toolu_{n}")).collect();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    for policy in [Policy::compact_with_summary(1_000), Policy::selective_retention(1_000)] {
+        let policy = Policy { profile: profile(Binding::Ignore, 200_000), ..policy };
+        let mut log = transcript(&[vec![user("work")], rounds(&ids, 300)].concat());
+        let report = |input: u64, edits: usize| Note::Usage(Usage { input, edits, ..Usage::default() });
+        log.note(report(1_500, 0));
+        if let Some(wanted) = plan(&log, &policy).unwrap().wanted {
+            log.note(wanted.answered("Worked."));
+        }
+        let [call, result] = round(&["g"], 100);
+        log.push(Message::from_value(&call).unwrap());
+        log.push(Message::from_value(&result).unwrap());
+        let first = plan(&log, &policy).unwrap();
+        let edits = first.edits.len();
+        assert!(edits > 0 && first.wanted.is_none());
+        // Late, and of the history that was: it says nothing of this one.
+        log.note(report(1_600, 0));
+        for id in ["h", "i"] {
+            round(&[id], 40).iter().for_each(|message| log.push(Message::from_value(message).unwrap()));
+            let after = plan(&log, &policy).unwrap();
+            assert_eq!((after.edits.len(), &after.wanted), (edits, &None), "it compacts at every turn");
+            assert!(after.tokens < 1_000, "{}", after.tokens);
+        }
+        // What counts is what was reported of it.
+        log.note(report(1_234, edits));
+        assert_eq!(plan(&log, &policy).unwrap().tokens, 1_234);
+    }
+}
+
+#[test]
+fn nothing_is_said_between_a_system_message_or_a_call_and_what_must_follow() {
+    let policy = Policy { flush: Flush::BeforeEdits, pins: vec![], ..window(10, 1) };
+    let before: Vec<Value> = (0..6).map(|n| if n % 2 == 0 { user("a") } else { assistant("b") }).collect();
+    let told = |messages: &[Value]| {
+        plan(&transcript(&[&before, messages].concat()), &policy).unwrap().flush.is_some()
+    };
+    let code = json!({"role": "assistant", "content": [
+        {"type": "server_tool_use", "id": "srvtoolu_1", "name": "code_execution", "input": {}},
+        {"type": "tool_use", "id": "a", "name": "grep", "input": {},
+         "caller": {"type": "code_execution_20260120", "tool_id": "srvtoolu_1"}}]});
+    let [call, result] = round(&["a"], 10);
+    assert!(told(&[user("a"), call, result.clone()]));
+    assert!(!told(&[user("a"), user("b"), json!({"role": "system", "content": "Be short."})]));
+    assert!(!told(&[user("a"), code, result]));
+}
+
+#[test]
+fn the_notice_is_no_task() {
+    let policy = Policy { flush: Flush::BeforeEdits, pins: vec![Pin::LatestTask], ..window(12, 1) };
+    let mut log =
+        transcript(&(0..11).map(|n| if n % 2 == 0 { user("a") } else { assistant("b") }).collect::<Vec<_>>());
+    let notice = plan(&log, &policy).unwrap().flush.unwrap();
+    log.push(Message::from_value(&user(&notice)).unwrap());
+    log.note(Note::Flushed);
+    let sent = rendered(&log, &plan(&log, &policy).unwrap());
+    assert_eq!(sent, [user("[… 10 messages left out …]"), user("a"), user(&notice)]);
+}
+
+#[test]
 fn a_history_over_the_window_is_still_summarised() {
     let mut policy = Policy::compact_with_summary(1_000);
     policy.profile = profile(Binding::Ignore, 20_000);
@@ -307,6 +368,13 @@ fn a_turn_that_lost_its_first_thinking_goes_on_without_thinking() {
     assert_eq!(off["thinking"], json!({"type": "disabled"}));
     assert_eq!(off["context_management"], json!({"edits": [{"type": "clear_tool_uses_20250919"}]}));
     assert_eq!(spliced(request.clone(), &Needs::default())["context_management"], management);
+    // What is thought later in that turn is not taken either.
+    let later = thoughtful("10000001", 100);
+    let cut = plan(&transcript(&later), &window(17, 5)).unwrap();
+    let sent = render(&transcript(&later), &cut);
+    let off = splice(&json!({"thinking": enabled, "messages": []}).to_string(), &sent, &cut.needs).unwrap();
+    assert!(sent.contains("\"s7\"") && !off.contains("\"s7\"") && off.contains("\"toolu_7\""), "{off}");
+    assert_eq!(validate(&serde_json::from_str(&off).unwrap()), []);
     // What is disabled takes no block binding; what is adaptive asks for no thinking first.
     let both = Needs { drops_blocks: true, ..cut.needs };
     assert_eq!(spliced(request, &both)["thinking"], json!({"type": "disabled"}));

@@ -52,15 +52,17 @@ pub(crate) fn policies(tokens: u64) -> impl proptest::strategy::Strategy<Value =
         2 => Just(Binding::Ignore),
         1 => Just(Binding::AppendOnly),
     ];
-    (policy, binding, tokens / 4..tokens * 10).prop_map(|(policy, binding, room)| Policy {
+    let flush = prop_oneof![2 => Just(Flush::Never), 1 => Just(Flush::BeforeEdits)];
+    (policy, binding, flush, tokens / 4..tokens * 10).prop_map(|(policy, binding, flush, room)| Policy {
         profile: Profile { mid_system: true, ..profile(binding, 1_000 + room) },
         output: 1_000,
+        flush,
         ..policy
     })
 }
 
 pub(crate) fn hosts() -> impl proptest::strategy::Strategy<Value = Host> {
-    (any::<bool>(), 0..4_usize).prop_map(|(reports, fails)| Host { reports, fails })
+    (any::<[bool; 2]>(), 0..4_usize).prop_map(|([reports, guards], fails)| Host { reports, fails, guards })
 }
 
 /// More cases by `PROPTEST_CASES`, fewer by nothing.
@@ -104,6 +106,64 @@ proptest! {
         heard.and_then(|()| talk.asked());
         check(&talk.transcript, &policy)?;
     }
+
+    #[test]
+    fn what_cannot_fit_says_what_it_takes(steps in steps(), part in 1..100_u64, keeps: bool, high in 1..4_000_u64) {
+        let strategies = vec![if keeps { Strategy::Retention(Retention::default()) } else { Strategy::SlidingWindow }];
+        let budget = Budget::tokens(high + 1, high / 2).unwrap();
+        let limited = |limit: u64| Policy {
+            profile: Profile { mid_system: true, ..profile(Binding::Ignore, limit) },
+            output: 0,
+            ..Policy::new(budget, strategies.clone())
+        };
+        let transcript = talked(&steps);
+        let all = plan(&transcript, &Policy { strategies: vec![], ..limited(1 << 40) }).unwrap().tokens;
+        let limit = (all * part / 100).max(1);
+        match plan(&transcript, &limited(limit)) {
+            Ok(plan) => prop_assert!(plan.tokens <= limit),
+            Err(CannotFit { min, .. }) => {
+                prop_assert!(min > limit);
+                prop_assert!(plan(&transcript, &limited(min)).is_ok());
+                prop_assert!(plan(&transcript, &limited(min - 1)).is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn a_larger_budget_keeps_all_that_a_smaller_one_keeps(steps in steps(), low in 1..100_u64, more in 1..100_u64) {
+        let transcript = talked(&steps);
+        let policy = |budget| Policy {
+            profile: Profile { mid_system: true, ..profile(Binding::Ignore, 1 << 40) },
+            ..Policy::new(budget, vec![Strategy::Retention(Retention::default())])
+        };
+        // One edit, when all has been said.
+        let all = plan(&transcript, &policy(Budget::tokens(1 << 40, 1).unwrap())).unwrap().tokens;
+        let kept = |low: u64| {
+            let plan = plan(&transcript, &policy(Budget::tokens(all.max(2) - 1, low).unwrap())).unwrap();
+            let at = plan.edits.first().map(|edit| edit.at);
+            let sent = plan.atoms.iter().filter(|atom| atom.fate.is_sent()).flat_map(|atom| atom.messages.clone());
+            at.map(|at| (at, sent.collect::<std::collections::BTreeSet<_>>()))
+        };
+        let low = (all * low / 200).max(1);
+        let (less, more) = (low.min(all.max(3) - 2), (low + all * more / 400).min(all.max(3) - 2));
+        if let (Some((at, less)), Some((same, more))) = (kept(less), kept(more))
+            && at == same
+        {
+            prop_assert!(less.is_subset(&more), "{less:?} {more:?}");
+        }
+    }
+}
+
+/// A conversation of which nothing was left out.
+fn talked(steps: &[super::scripts::Step]) -> Transcript {
+    let policy = Policy {
+        profile: Profile { mid_system: true, ..profile(Binding::AppendOnly, 1 << 40) },
+        ..Policy::default()
+    };
+    let mut talk =
+        Talk::new(&json!({"messages": []}), &policy, Host { reports: false, fails: 0, guards: false });
+    steps.iter().try_for_each(|step| talk.step(step)).expect("there is room");
+    talk.transcript
 }
 
 /// What would be sent now: every request on the way was judged.

@@ -56,6 +56,8 @@ pub(crate) struct Host {
     pub(crate) reports: bool,
     /// Every n-th summary fails; 0: none.
     pub(crate) fails: usize,
+    /// Results that are too large for the window are cut before they are pushed.
+    pub(crate) guards: bool,
 }
 
 /// A conversation under way.
@@ -92,7 +94,20 @@ impl<'a> Talk<'a> {
     }
 
     fn push(&mut self, message: &Value) {
-        self.transcript.push(Message::from_value(message).unwrap());
+        let message = Message::from_value(message).unwrap();
+        if !self.host.guards {
+            return self.transcript.push(message);
+        }
+        let number = self.transcript.len();
+        let guarded = Oversize::default().guard(message.clone(), number, &self.policy.profile);
+        assert_eq!(guarded.spills.is_empty(), guarded.message == message);
+        for (path, text) in &guarded.spills {
+            assert!(message.json().contains(&Value::from(&**text).to_string()) && text.len() > 100);
+            assert!(
+                guarded.message.json().contains(path) && guarded.message.json().len() < message.json().len()
+            );
+        }
+        self.transcript.push(guarded.message);
     }
 
     fn can_answer(&self) -> bool {
@@ -265,6 +280,16 @@ impl<'a> Talk<'a> {
             plan = super::super::plan(&self.transcript, self.policy).ok()?;
             assert!(self.summaries < 200, "a summary leads to no end of summaries");
         }
+        if let Some(notice) = plan.flush {
+            self.push(&super::user(&notice));
+            self.transcript.note(Note::Flushed);
+            plan = super::super::plan(&self.transcript, self.policy).ok()?;
+            assert_eq!(plan.flush, None, "it is told once");
+            // The notice itself may have reached a mark.
+            if plan.wanted.is_some() {
+                return self.asked();
+            }
+        }
         let messages = render(&self.transcript, &plan);
         if let Some((last, before)) = &self.last
             && before.edits == plan.edits
@@ -303,14 +328,23 @@ impl<'a> Talk<'a> {
 
     /// The messages that the policy pins.
     fn pins(&self) -> Vec<usize> {
-        let is_result =
-            |message: &Message| message.blocks().iter().any(|block| block.kind == Kind::ToolResult);
-        let is_task = |message: &Message| message.role() == Role::User && !is_result(message);
+        let (mut tasks, mut has_results) = (Vec::new(), false);
+        for (number, message) in self.transcript.messages().enumerate() {
+            let blocks = message.blocks();
+            match message.role() {
+                Role::Assistant => has_results = false,
+                Role::User if blocks.iter().any(|block| block.kind == Kind::ToolResult) => has_results = true,
+                // Words behind results belong to the task before them, and notices are no task.
+                Role::User if !has_results && !message.json().contains("[CONTEXT NOTICE]") => {
+                    tasks.push(number)
+                }
+                _ => {}
+            }
+        }
         let pinned = |pin: &Pin| match pin {
             Pin::Message(number) => Some(*number),
-            Pin::FirstTask => self.transcript.messages().position(is_task),
-            // Words behind results belong to the task before them.
-            Pin::LatestTask => None,
+            Pin::FirstTask => tasks.first().copied(),
+            Pin::LatestTask => tasks.last().copied(),
         };
         self.policy.pins.iter().filter_map(pinned).collect()
     }

@@ -75,8 +75,10 @@ impl<'a> Agent<'a> {
 
     /// The whole conversation, message by message.
     fn talk(&mut self, messages: &[Value]) -> End {
-        for message in messages {
-            if message["role"] == "assistant" && !self.log.is_empty() {
+        let first = self.first(messages);
+        self.log.push(Message::from_value(&first).unwrap());
+        for message in &messages[1..] {
+            if message["role"] == "assistant" {
                 if self.ask() == End::CannotFit {
                     return End::CannotFit;
                 }
@@ -88,6 +90,20 @@ impl<'a> Agent<'a> {
             Some(Role::Assistant) | None => End::Said,
             _ => self.ask(),
         }
+    }
+
+    /// The first message. A summary in it is signed; one that is followed by others is not.
+    fn first(&mut self, messages: &[Value]) -> Value {
+        let is_alone = !json!(messages[1..]).to_string().contains(r#""type":"compaction""#);
+        self.head["messages"] = json!(messages[..1]);
+        if is_alone {
+            return self.api.signed(&self.head).unwrap()["messages"][0].take();
+        }
+        let mut first = messages[0].clone();
+        if let Some(block) = first["content"].get_mut(0).and_then(Value::as_object_mut) {
+            block.shift_remove("signature");
+        }
+        first
     }
 
     /// Sends what is planned now, and logs the answer.
@@ -108,7 +124,7 @@ impl<'a> Agent<'a> {
         let answer = match self.api.create(&request, &betas) {
             Ok(answer) => answer,
             // Tokens are estimated here, counted there.
-            Err(error) if error.message.starts_with("prompt is too long") => return End::CannotFit,
+            Err(error) if does_not_fit(&error) => return End::CannotFit,
             Err(error) => panic!("{error}\n{request}\n{planned:#?}"),
         };
         if answer["content"] == json!([]) {
@@ -133,6 +149,13 @@ impl<'a> Agent<'a> {
         let fails = self.host.fails != 0 && self.summaries.is_multiple_of(self.host.fails);
         (!fails).then(|| answer["content"][0]["text"].as_str().unwrap().to_owned())
     }
+}
+
+/// Whether a request is refused for its tokens alone. `system` and tools are not known to a plan before the first report.
+fn does_not_fit(error: &ApiError) -> bool {
+    ["prompt is too long: ", "input length and `max_tokens` exceed"]
+        .iter()
+        .any(|it| error.message.starts_with(it))
 }
 
 /// The policy for a model: what is bound stays so.
@@ -172,7 +195,7 @@ proptest! {
     ) {
         let unedited = Policy { profile: Profile { mid_system: true, binding: Binding::Ignore, window: 1 << 40, ..Profile::default() },
             ..Policy::new(Budget::tokens(1 << 40, 1).unwrap(), vec![]) };
-        let mut talk = Talk::new(&json!({"messages": []}), &unedited, Host { reports: false, fails: 0 });
+        let mut talk = Talk::new(&json!({"messages": []}), &unedited, Host { reports: false, fails: 0, guards: false });
         let _ = steps.iter().try_for_each(|step| talk.step(step));
         let messages: Vec<Value> =
             talk.transcript.messages().map(|it| serde_json::from_str(it.json()).unwrap()).collect();
