@@ -175,11 +175,11 @@ impl Double {
         let mut headers = vec![("request-id", id.clone())];
         let (status, body, played) = match done {
             Ok((body, played)) => (200, body, played),
-            Err(Refusal { error, retry_after, details, played, .. }) => {
+            Err(Refusal { error, retry_after, code, played, .. }) => {
                 headers.extend(retry_after.map(|seconds| ("retry-after", seconds.to_string())));
                 let mut body = fault::body(&error, &id);
-                if let Some(details) = details {
-                    body["error"]["details"] = *details;
+                if let Some(code) = code {
+                    body["error"]["details"] = json!({"error_code": code});
                 }
                 (error.status, Body::Json(body), played)
             }
@@ -434,8 +434,8 @@ impl Made {
 struct Refusal {
     error: ApiError,
     retry_after: Option<u64>,
-    /// `error.details`
-    details: Option<Box<Value>>,
+    /// `error.details.error_code`
+    code: Option<&'static str>,
     is_scripted: bool,
     /// The request, whole, that the script was played for.
     played: Option<String>,
@@ -450,7 +450,7 @@ impl Refusal {
 
 impl From<ApiError> for Refusal {
     fn from(error: ApiError) -> Self {
-        Self { error, retry_after: None, details: None, is_scripted: false, played: None }
+        Self { error, retry_after: None, code: None, is_scripted: false, played: None }
     }
 }
 

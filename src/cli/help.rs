@@ -326,10 +326,10 @@ Stand in for the Messages API on a port: refuse what it refuses, say what a scri
 
 It has no model, and needs no key. Requests are judged as the API judges them, with its words: their fields, calls of tools and their \
 results, thinking that was altered, the window. Tokens are counted, those of the prompt cache too. What is said comes from --script, \
-a line for each reply; without one, it is always the same.
+a line for each reply; without one, it repeats what it was told last.
 
 When it listens, it prints its base URL on standard output, one line; a line on standard error for each request says what became of it, \
-and nothing that was in it. SIGINT and SIGTERM end it, with exit code 0.";
+and nothing of what its messages hold. SIGINT and SIGTERM end it, with exit code 0.";
 
 #[cfg(feature = "http")]
 pub(super) fn double_examples() -> String {

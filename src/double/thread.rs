@@ -127,9 +127,9 @@ fn mismatch(field: &str) -> Refusal {
     refusal(400, "invalid_request_error", "thread_fingerprint_mismatch", &why)
 }
 
-fn refusal(status: u16, kind: &'static str, code: &str, why: &str) -> Refusal {
+fn refusal(status: u16, kind: &'static str, code: &'static str, why: &str) -> Refusal {
     let error = ApiError::new(status, kind, why.to_owned());
-    Refusal { details: Some(Box::new(json!({"error_code": code}))), ..error.into() }
+    Refusal { code: Some(code), ..error.into() }
 }
 
 #[cfg(test)]

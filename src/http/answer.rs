@@ -62,7 +62,7 @@ pub(super) async fn answer(State(door): State<Door>, request: Request) -> Respon
     let body = whole(body).await;
     let mut inside = Arc::clone(&door.inside).lock_owned().await;
     // A large request takes a while: streams go on meanwhile.
-    let told = spawn_blocking(move || Told::of(&inside.answer(&head, body)));
+    let told = spawn_blocking(move || Told::of(&inside.answer(&head, &body)));
     told.await.unwrap_or_else(|_| Told::panicked()).response()
 }
 
@@ -75,10 +75,13 @@ async fn whole(body: Body) -> Result<String, ApiError> {
         let part =
             part.map_err(|_| refusal(400, "invalid_request_error", "The request body cannot be read"))?;
         read += part.len();
-        match read {
-            ..=LIMIT => whole.extend_from_slice(&part),
-            ..=READ_LIMIT => whole = Vec::new(),
-            _ => break,
+        if read > READ_LIMIT {
+            break;
+        }
+        if read > LIMIT {
+            whole = Vec::new();
+        } else {
+            whole.extend_from_slice(&part);
         }
     }
     if read > LIMIT {
@@ -95,15 +98,15 @@ fn refusal(status: u16, kind: &'static str, message: &str) -> ApiError {
 }
 
 impl Inside {
-    fn answer(&mut self, head: &Parts, body: Result<String, ApiError>) -> Answer {
+    fn answer(&mut self, head: &Parts, body: &Result<String, ApiError>) -> Answer {
         let headers = head.headers.iter();
         let headers: Vec<(&str, Cow<'_, str>)> =
             headers.map(|(name, value)| (name.as_str(), String::from_utf8_lossy(value.as_bytes()))).collect();
         let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, &**value)).collect();
-        let text = body.as_deref().unwrap_or_default();
+        let text = body.as_ref().map_or("", String::as_str);
         let path = head.uri.path_and_query().map_or("", |path| path.as_str());
         let call = Call::new(head.method.as_str(), path, &headers, text);
-        let answer = match &body {
+        let answer = match body {
             _ if is_from_elsewhere(&head.headers) => {
                 let why = "a page of another site may not make requests here";
                 self.double.refuse(refusal(403, "permission_error", why))

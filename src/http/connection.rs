@@ -143,11 +143,11 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Connection<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.in_time(cx, |stream, cx| stream.poll_flush(cx))
+        self.in_time(cx, AsyncWrite::poll_flush)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.in_time(cx, |stream, cx| stream.poll_shutdown(cx))
+        self.in_time(cx, AsyncWrite::poll_shutdown)
     }
 }
 

@@ -55,7 +55,8 @@ const FOREIGN: &[(&str, &[&str])] = &[
     ("toml", &["store"]),
     ("serde_norway", &["entry"]),
     ("tar", &["home"]),
-    ("regex", &["guard", "text"]),
+    // `double`: what names and ids may look like.
+    ("regex", &["guard", "text", "double"]),
     ("imara_diff", &["text"]),
     ("tantivy", &["index"]),
     ("tokenizers", &["index"]),

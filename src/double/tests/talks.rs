@@ -63,10 +63,11 @@ impl<'a> Agent<'a> {
         let settings = Settings { window: Some(policy.profile.window), ..Settings::default() };
         let mut head = whole.clone();
         head["max_tokens"] = json!(policy.output);
-        head["thinking"] = json!({"type": "adaptive"});
-        if whole["model"] == BUDGETED {
-            head["thinking"] = json!({"type": "enabled", "budget_tokens": 1_024});
-        }
+        head["thinking"] = if whole["model"] == BUDGETED {
+            json!({"type": "enabled", "budget_tokens": 1_024})
+        } else {
+            json!({"type": "adaptive"})
+        };
         head["messages"] = json!([]);
         let api = Double::with(Script::from_lines(&script).unwrap(), settings);
         Self { api, log: Transcript::default(), policy, host, head, summaries: 0 }
