@@ -31,13 +31,13 @@ pub struct Atom {
 
 /// Atoms of messages that come one by one.
 #[derive(Debug, Default)]
-pub(super) struct Atoms {
+pub(super) struct Atoms<'a> {
     list: Vec<Atom>,
     /// Calls of the client's tools without a result, and of others.
-    open: HashSet<Box<str>>,
-    open_elsewhere: HashSet<Box<str>>,
+    open: HashSet<&'a str>,
+    open_elsewhere: HashSet<&'a str>,
     /// Calls of the API's tools, and the message of each.
-    calls: HashMap<Box<str>, usize>,
+    calls: HashMap<&'a str, usize>,
     last: Option<Role>,
     /// Messages with a document, and with a search result: once for each, in order.
     documents: Vec<usize>,
@@ -56,9 +56,9 @@ struct Place {
     search_result_index: Option<usize>,
 }
 
-impl Atoms {
+impl<'a> Atoms<'a> {
     /// Takes in the next message. `true`: it begins an atom.
-    pub(super) fn push(&mut self, number: usize, message: &Message) -> bool {
+    pub(super) fn push(&mut self, number: usize, message: &'a Message) -> bool {
         let has_results = message.blocks().iter().any(|block| block.kind == Kind::ToolResult);
         match (self.last, message.role()) {
             // A call whose result did not come in the next message never gets one.
@@ -118,14 +118,14 @@ impl Atoms {
         needs
     }
 
-    fn follow(&mut self, number: usize, block: &Block) {
-        match (block.kind, &block.id, &block.answers) {
+    fn follow(&mut self, number: usize, block: &'a Block) {
+        match (block.kind, block.id.as_deref(), block.answers.as_deref()) {
             (Kind::ToolUse, Some(id), _) => {
-                self.open.insert(id.clone());
+                self.open.insert(id);
             }
             (Kind::ServerToolUse | Kind::McpToolUse, Some(id), _) => {
-                self.open_elsewhere.insert(id.clone());
-                self.calls.insert(id.clone(), number);
+                self.open_elsewhere.insert(id);
+                self.calls.insert(id, number);
             }
             (Kind::ToolResult, _, Some(id)) => {
                 self.open.remove(id);

@@ -189,7 +189,11 @@ impl Block {
     }
 }
 
+/// A string, which is copied only where something in it is escaped.
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
 /// The string that a field holds.
 pub(super) fn text(field: Option<&RawValue>) -> Option<Cow<'_, str>> {
-    serde_json::from_str(field?.get()).ok()
+    serde_json::from_str(field?.get()).ok().map(|Text(text)| text)
 }

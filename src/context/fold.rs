@@ -43,12 +43,12 @@ struct Anchor {
 }
 
 /// A call of a tool of the client's, without its result: its tool, its message and its number in that.
-type Call = (Box<str>, (usize, usize));
+type Call<'a> = (&'a str, (usize, usize));
 
 /// A call of a tool of the client's with its result, not cleared.
-struct Use {
-    tool: Box<str>,
-    id: Box<str>,
+struct Use<'a> {
+    tool: &'a str,
+    id: &'a str,
     call: (usize, usize),
     result: (usize, usize),
 }
@@ -66,7 +66,7 @@ pub(super) struct Fold<'a> {
     transcript: &'a Transcript,
     policy: &'a Policy,
     counter: &'a mut dyn TokenCounter,
-    atoms: Atoms,
+    atoms: Atoms<'a>,
     fates: Vec<Fate>,
     /// What is sent and may be edited, oldest first.
     live: Vec<Live>,
@@ -81,8 +81,8 @@ pub(super) struct Fold<'a> {
     changes: BTreeMap<(usize, usize), To>,
     /// Messages whose thinking is sent.
     thinking: Vec<usize>,
-    calls: HashMap<Box<str>, Call>,
-    uses: VecDeque<Use>,
+    calls: HashMap<&'a str, Call<'a>>,
+    uses: VecDeque<Use<'a>>,
     turn: Turn,
     tasks: Option<(usize, usize)>,
     anchor: Option<Anchor>,
@@ -141,7 +141,7 @@ impl<'a> Fold<'a> {
         }
     }
 
-    pub(super) fn message(&mut self, number: usize, message: &Message) {
+    pub(super) fn message(&mut self, number: usize, message: &'a Message) {
         let mix = self.transcript.mix(number);
         let is_new = self.atoms.push(number, message);
         if is_new {
@@ -160,18 +160,18 @@ impl<'a> Fold<'a> {
     }
 
     /// Keeps track of the turn, its calls and its thinking.
-    fn follow(&mut self, number: usize, message: &Message) {
+    fn follow(&mut self, number: usize, message: &'a Message) {
         let (mut has_results, mut has_thinking) = (false, false);
         for (at, block) in message.blocks().iter().enumerate() {
-            match (block.kind, &block.id, &block.answers) {
+            match (block.kind, block.id.as_deref(), block.answers.as_deref()) {
                 (Kind::Thinking, ..) => has_thinking = true,
                 (Kind::ToolUse, Some(id), _) => {
-                    self.calls.insert(id.clone(), (block.tool.clone().unwrap_or_default(), (number, at)));
+                    self.calls.insert(id, (block.tool.as_deref().unwrap_or_default(), (number, at)));
                 }
                 (Kind::ToolResult, _, Some(id)) => {
                     has_results = true;
                     if let Some((tool, call)) = self.calls.remove(id) {
-                        self.uses.push_back(Use { tool, id: id.clone(), call, result: (number, at) });
+                        self.uses.push_back(Use { tool, id, call, result: (number, at) });
                     }
                 }
                 (Kind::ToolResult, ..) => has_results = true,

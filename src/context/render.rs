@@ -1,11 +1,13 @@
 //! From a plan to bytes: what is kept is copied, never written anew.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::block::Kind;
 use super::fields::Fields;
 use super::message::Message;
-use super::plan::{Change, Needs, Plan, To};
+use super::plan::{Change, Needs, Plan, To, Verdict};
 use super::request::{self, Entry, Request};
 use super::rules;
 use super::speech;
@@ -17,10 +19,16 @@ const MANAGEMENT: &str = "context_management";
 /// or one read back from JSON, gives the same bytes.
 #[must_use]
 pub fn render(transcript: &Transcript, plan: &Plan) -> String {
-    let mut list = String::from("[");
+    let messages = |verdict: &Verdict| {
+        let numbers = verdict.messages.clone().filter_map(|number| transcript.get(number));
+        numbers.map(|message| message.json().len() + 1).sum::<usize>()
+    };
+    let sent = || plan.atoms.iter().filter(|verdict| verdict.fate.is_sent());
+    let mut list = String::with_capacity(2 + sent().map(messages).sum::<usize>());
+    list.push('[');
     let mut inserts = plan.inserts.iter().peekable();
     let mut changes = &plan.changes[..];
-    for verdict in plan.atoms.iter().filter(|verdict| verdict.fate.is_sent()) {
+    for verdict in sent() {
         for number in verdict.messages.clone() {
             while let Some(insert) = inserts.next_if(|insert| insert.before <= number) {
                 add(&mut list, &user(&insert.text));
@@ -60,12 +68,7 @@ pub(super) fn edited(message: &Message, changes: &[Change]) -> Option<String> {
     for (number, block) in blocks.iter().enumerate() {
         let json = message.block_json(block);
         let change = changes.iter().find(|change| change.block == number);
-        let json = match change.map(|change| &change.to) {
-            None => json.to_owned(),
-            Some(To::Nothing) => continue,
-            Some(To::Content(text)) => with_content(json, text),
-            Some(To::NoInput) => with_field(json, "input", "{}"),
-        };
+        let Some(json) = changed(json, change.map(|change| &change.to)) else { continue };
         is_blank &= block.is_blank && block.kind == Kind::Text;
         if !kept.is_empty() {
             kept.push(',');
@@ -74,6 +77,16 @@ pub(super) fn edited(message: &Message, changes: &[Change]) -> Option<String> {
     }
     let json = message.json();
     (!is_blank).then(|| format!("{}{kept}{}", &json[..first.span.start], &json[last.span.end..]))
+}
+
+/// A block with a change; `None`: nothing of it is left.
+pub(super) fn changed<'a>(json: &'a str, change: Option<&To>) -> Option<Cow<'a, str>> {
+    match change {
+        None => Some(Cow::Borrowed(json)),
+        Some(To::Nothing) => None,
+        Some(To::Content(text)) => Some(Cow::Owned(with_content(json, text))),
+        Some(To::NoInput) => Some(Cow::Owned(with_field(json, "input", "{}"))),
+    }
 }
 
 /// A block with another `content`, a text.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::block::{Block, Kind};
+use super::block::{self, Block, Kind};
 use super::message::Message;
 
 #[derive(Deserialize)]
@@ -32,8 +32,8 @@ struct Part<'a> {
 
 /// What a result holds.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Answer {
-    pub(super) text: String,
+pub(super) struct Answer<'a> {
+    pub(super) text: Cow<'a, str>,
     /// Images; they are not text, and cannot be kept as such.
     pub(super) images: usize,
     /// Whether there is anything but text and images in it.
@@ -49,7 +49,7 @@ pub(super) fn said(json: &str) -> Option<Said<'_>> {
 pub(super) fn text_of<'a>(message: &'a Message, block: &'a Block) -> Cow<'a, str> {
     let json = message.block_json(block);
     if message.is_string() {
-        return serde_json::from_str(json).unwrap_or_default();
+        return serde_json::from_str(json).ok().and_then(|raw| block::text(Some(raw))).unwrap_or_default();
     }
     let Some(said) = said(json) else { return Cow::Borrowed("") };
     match block.kind {
@@ -58,7 +58,7 @@ pub(super) fn text_of<'a>(message: &'a Message, block: &'a Block) -> Cow<'a, str
             said.input.map_or(Cow::Borrowed(""), |input| Cow::Borrowed(input.get()))
         }
         Kind::ToolResult | Kind::McpToolResult | Kind::Compaction => {
-            said.content.map_or(Cow::Borrowed(""), |content| Cow::Owned(answer(content).text))
+            said.content.map_or(Cow::Borrowed(""), |content| answer(content).text)
         }
         Kind::Thinking => Cow::Borrowed(""),
         _ => Cow::Borrowed(json),
@@ -76,9 +76,9 @@ pub(super) fn compaction(json: &str) -> Option<String> {
 }
 
 /// Reads the content of a result: a string or a list of blocks.
-pub(super) fn answer(content: &RawValue) -> Answer {
-    let mut answer = Answer { text: String::new(), images: 0, has_more: false };
-    if let Ok(text) = serde_json::from_str::<String>(content.get()) {
+pub(super) fn answer(content: &RawValue) -> Answer<'_> {
+    let mut answer = Answer { text: Cow::Borrowed(""), images: 0, has_more: false };
+    if let Some(text) = block::text(Some(content)) {
         answer.text = text;
         return answer;
     }
@@ -86,11 +86,11 @@ pub(super) fn answer(content: &RawValue) -> Answer {
     answer.has_more = parts.is_empty() && content.get() != "null";
     for part in parts {
         match (&*part.kind, part.text) {
+            ("text", Some(text)) if answer.text.is_empty() => answer.text = text,
             ("text", Some(text)) => {
-                if !answer.text.is_empty() {
-                    answer.text.push('\n');
-                }
-                answer.text.push_str(&text);
+                let all = answer.text.to_mut();
+                all.push('\n');
+                all.push_str(&text);
             }
             ("image", _) => answer.images += 1,
             _ => answer.has_more = true,

@@ -10,6 +10,8 @@ use serde_json::Value;
 
 use super::block::{Block, Kind};
 use super::message::Message;
+use super::plan::To;
+use super::render;
 use super::speech;
 
 /// What a content is made of. A difference of two may be negative.
@@ -41,10 +43,27 @@ impl Mix {
         mix
     }
 
+    /// The make-up of a message with changes, each with the number of its block. Where nothing is left, it is not sent.
+    pub(super) fn of_edited<'a>(message: &Message, changes: impl Iterator<Item = (usize, &'a To)>) -> Self {
+        let mut changes = changes.peekable();
+        let mut mix = Self { code: 16, ..Self::default() };
+        let mut is_blank = true;
+        for (number, block) in message.blocks().iter().enumerate() {
+            let change = changes.next_if(|(changed, _)| *changed == number).map(|(_, to)| to);
+            let Some(json) = render::changed(message.block_json(block), change) else { continue };
+            is_blank &= block.is_blank && block.kind == Kind::Text;
+            mix += Self::of_json(block.kind, &json);
+        }
+        if is_blank { Self::default() } else { mix }
+    }
+
     /// The make-up of a block of a message.
     pub(crate) fn of_block(message: &Message, block: &Block) -> Self {
-        let json = message.block_json(block);
-        match block.kind {
+        Self::of_json(block.kind, message.block_json(block))
+    }
+
+    fn of_json(kind: Kind, json: &str) -> Self {
+        match kind {
             Kind::Thinking => match speech::thinking(json) {
                 Some(bytes) => Self { prose: signed(bytes), ..Self::default() },
                 None => Self { code: signed(json.len()), ..Self::default() },

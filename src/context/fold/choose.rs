@@ -111,19 +111,18 @@ impl Fold<'_> {
         let candidates = self.candidates(self.policy.budget.unit());
         let all: f64 = candidates.iter().map(|candidate| candidate.cost).sum();
         let room = float(self.policy.budget.low()) - (self.size() - all);
-        let voices: Vec<Voice> = self.live.iter().map(|live| self.voice(live)).collect();
+        let voices: Vec<Voice<'_>> = self.live.iter().map(|live| self.voice(live)).collect();
         let task = self.tasks.and_then(|(_, latest)| self.transcript.get(latest));
         let task = task.map(said).unwrap_or_default().join("\n");
         let stays = retention::choose(retention, &candidates, &voices, &task, room);
         self.leave_out(&candidates, &stays, By::Retention);
     }
 
-    pub(super) fn voice(&self, live: &Live) -> Voice {
+    fn voice(&self, live: &Live) -> Voice<'_> {
         let mut voice = Voice::default();
         for message in live.messages.clone().filter_map(|number| self.transcript.get(number)) {
             for block in message.blocks() {
-                voice.text.push_str(&text_of(message, block));
-                voice.text.push('\n');
+                voice.said.push(text_of(message, block));
                 voice.has_error |= block.kind == Kind::ToolResult
                     && speech::said(message.block_json(block))
                         .is_some_and(|said| said.is_error == Some(true));

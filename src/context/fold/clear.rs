@@ -59,7 +59,7 @@ impl Fold<'_> {
     }
 
     /// What clearing one use takes, and about how many tokens fewer that makes; `None` when it must stay, or is small.
-    pub(super) fn clearing(&self, clear: &ClearToolUses, one: &Use) -> Option<(Spill, Vec<Change>, f64)> {
+    pub(super) fn clearing(&self, clear: &ClearToolUses, one: &Use<'_>) -> Option<(Spill, Vec<Change>, f64)> {
         let (message, block) = one.result;
         if clear.exclude_tools.iter().any(|tool| **tool == *one.tool) {
             return None;
@@ -70,11 +70,11 @@ impl Fold<'_> {
         if answer.has_more {
             return None;
         }
-        let path = clear::path(&clear.spill_to, &one.id, message);
+        let path = clear::path(&clear.spill_to, one.id, message);
         let text = clear::placeholder(&path, answer.images);
         let mut less = self.share(whole, message, content.get()) - self.counter.tokens(&Mix::of_text(&text));
         let mut changes = vec![Change { message, block, to: To::Content(text) }];
-        let call = Some(one.call).filter(|_| clear.clears_input(&one.tool));
+        let call = Some(one.call).filter(|_| clear.clears_input(one.tool));
         if let Some((message, block)) = call {
             let whole = self.transcript.get(message)?;
             less += self.share(whole, message, whole.block_json(whole.blocks().get(block)?));

@@ -3,10 +3,8 @@
 use super::live::Gap;
 use super::{Fold, round};
 use crate::context::block::Kind;
-use crate::context::message::Message;
-use crate::context::plan::{By, Change, Edit, Fate, To, Warning};
+use crate::context::plan::{By, Edit, Fate, To, Warning};
 use crate::context::profile::Binding;
-use crate::context::render::edited;
 use crate::context::tokens::Mix;
 
 impl Fold<'_> {
@@ -98,19 +96,13 @@ impl Fold<'_> {
     /// Takes in what the changes of a message make of its tokens.
     pub(super) fn weigh(&mut self, message: usize) {
         let Some((whole, at)) = self.transcript.get(message).zip(self.find(message)) else { return };
-        let rendered = edited(whole, &self.changes_of(message));
-        let new =
-            rendered.and_then(|json| Message::from_json(&json).ok()).map_or(Mix::default(), |m| Mix::of(&m));
+        let changes = self.changes.range((message, 0)..(message + 1, 0));
+        let new = Mix::of_edited(whole, changes.map(|((_, block), to)| (*block, to)));
         let old = self.changed.insert(message, new).unwrap_or(self.transcript.mix(message));
         self.mix -= old;
         self.mix += new;
         self.live[at].mix -= old;
         self.live[at].mix += new;
-    }
-
-    pub(super) fn changes_of(&self, message: usize) -> Vec<Change> {
-        let range = self.changes.range((message, 0)..(message + 1, 0));
-        range.map(|(&(message, block), to)| Change { message, block, to: to.clone() }).collect()
     }
 
     /// What stands where something was.

@@ -63,7 +63,7 @@ impl Oversize {
             json.push_str(&message.json()[end..block.span.start]);
             json.push_str(&with_content(whole, &cut));
             end = block.span.end;
-            spills.push((path, answer.text));
+            spills.push((path, answer.text.into_owned()));
         }
         json.push_str(&message.json()[end..]);
         let message = if spills.is_empty() { message } else { Message::from_json(&json).unwrap_or(message) };

@@ -1,6 +1,6 @@
 //! The atoms that matter stay: by words, by age, by what they are; most for their tokens first.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
@@ -35,8 +35,8 @@ impl Default for Retention {
 
 /// What an atom says, and what it is.
 #[derive(Debug, Default)]
-pub(in crate::context) struct Voice {
-    pub(in crate::context) text: String,
+pub(in crate::context) struct Voice<'a> {
+    pub(in crate::context) said: Vec<Cow<'a, str>>,
     /// A tool failed.
     pub(in crate::context) has_error: bool,
     /// The user speaks.
@@ -61,7 +61,7 @@ const MOST_TERMS: usize = 32;
 pub(in crate::context) fn choose(
     retention: &Retention,
     candidates: &[Candidate],
-    voices: &[Voice],
+    voices: &[Voice<'_>],
     task: &str,
     room: f64,
 ) -> Vec<bool> {
@@ -72,23 +72,21 @@ pub(in crate::context) fn choose(
     fill(candidates, order, room)
 }
 
-fn score(retention: &Retention, candidates: &[Candidate], voices: &[Voice], task: &str) -> Vec<f64> {
+fn score(retention: &Retention, candidates: &[Candidate], voices: &[Voice<'_>], task: &str) -> Vec<f64> {
     let terms = Terms::new(terms(&retention.keywords, task));
-    let counted: Vec<(f64, HashMap<usize, f64>)> =
-        voices.iter().map(|voice| terms.count(&voice.text)).collect();
+    let mut often = vec![0; terms.terms.len()];
+    let counted: Vec<Count> = voices.iter().map(|voice| terms.count(&voice.said, &mut often)).collect();
     let all = float(counted.len());
     let average = counted.iter().map(|(words, _)| words).sum::<f64>() / all.max(1.0);
     let mut found = vec![0.0; terms.terms.len()];
-    for term in counted.iter().flat_map(|(_, terms)| terms.keys()) {
+    for (term, _) in counted.iter().flat_map(|(_, terms)| terms) {
         found[*term] += 1.0;
     }
     let end = candidates.last().map_or(0, |last| last.messages.end);
     let each = candidates.iter().zip(voices).zip(&counted);
     each.map(|((candidate, voice), (words, terms))| {
-        let mut terms: Vec<(&usize, &f64)> = terms.iter().collect();
-        terms.sort_unstable_by_key(|(term, _)| **term);
         let bm25: f64 = terms
-            .into_iter()
+            .iter()
             .map(|(term, often)| {
                 let rare = (1.0 + (all - found[*term] + 0.5) / (found[*term] + 0.5)).ln();
                 rare * often * (K1 + 1.0) / (often + K1 * (1.0 - B + B * words / average.max(1.0)))
@@ -121,28 +119,31 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
 }
 
-/// Terms, in lower case and sorted, and which two bytes they begin with: most words are no term, and that is seen at once.
+/// Terms, in lower case and sorted, and where those that begin with each byte start: most words are no term, and that is
+/// seen at once.
 struct Terms {
     terms: Vec<String>,
-    begin: Vec<bool>,
+    starts: [usize; 257],
 }
+
+/// How many words a text has, and how often each term begins one: none that does not.
+type Count = (f64, Vec<(usize, f64)>);
 
 impl Terms {
     fn new(terms: Vec<String>) -> Self {
-        let mut begin = vec![false; 1 << 16];
-        for term in &terms {
-            match *term.as_bytes() {
-                [one] => (0..256).for_each(|second| begin[usize::from(one) << 8 | second] = true),
-                [one, two, ..] => begin[usize::from(one) << 8 | usize::from(two)] = true,
-                [] => {}
-            }
-        }
-        Self { terms, begin }
+        let start = |byte: usize| terms.partition_point(|term| usize::from(term.as_bytes()[0]) < byte);
+        Self { starts: std::array::from_fn(start), terms }
     }
 
-    /// How many words a text has, and how often each term begins one.
-    fn count(&self, text: &str) -> (f64, HashMap<usize, f64>) {
-        let (mut all, mut counted) = (0, HashMap::new());
+    fn count(&self, texts: &[Cow<'_, str>], often: &mut [usize]) -> Count {
+        let words = texts.iter().map(|text| self.count_in(text, often)).sum();
+        let found = often.iter_mut().enumerate().filter(|(_, often)| **often > 0);
+        (float(words), found.map(|(term, often)| (term, float(std::mem::take(often)))).collect())
+    }
+
+    /// Counts terms, and gives the number of words.
+    fn count_in(&self, text: &str, often: &mut [usize]) -> usize {
+        let mut words = 0;
         let bytes = text.as_bytes();
         let mut at = 0;
         while at < bytes.len() {
@@ -152,25 +153,29 @@ impl Terms {
                 at += 1;
             }
             if at > start {
-                all += 1;
-                let second = bytes.get(start + 1).map_or(0, u8::to_ascii_lowercase);
-                let begin = usize::from(bytes[start].to_ascii_lowercase()) << 8 | usize::from(second);
-                if self.begin[begin] || bytes[start] >= 0x80 {
-                    self.find(&text[start..at], &mut counted);
+                words += 1;
+                if let Some(term) = self.find(&text[start..at]) {
+                    often[term] += 1;
                 }
             }
             at += 1;
         }
-        (float(all), counted)
+        words
     }
 
-    fn find(&self, word: &str, counted: &mut HashMap<usize, f64>) {
-        let word = word.to_lowercase();
-        // No term begins another, so that at most one begins the word: the last that is not after it.
-        let after = self.terms.partition_point(|term| *term <= word);
-        if after > 0 && word.starts_with(&self.terms[after - 1]) {
-            *counted.entry(after - 1).or_insert(0.0) += 1.0;
+    /// The term that begins a word. No term begins another, so that there is at most one.
+    fn find(&self, word: &str) -> Option<usize> {
+        if !word.is_ascii() {
+            let word = word.to_lowercase();
+            let after = self.terms.partition_point(|term| *term <= word);
+            return after.checked_sub(1).filter(|at| word.starts_with(&self.terms[*at]));
         }
+        let word = word.as_bytes();
+        let first = usize::from(word[0].to_ascii_lowercase());
+        (self.starts[first]..self.starts[first + 1]).find(|at| {
+            let term = self.terms[*at].as_bytes();
+            word.get(..term.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(term))
+        })
     }
 }
 

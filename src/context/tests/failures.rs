@@ -201,7 +201,9 @@ fn a_report_of_what_was_before_an_edit_makes_no_other() {
         // Late, and of the history that was: it says nothing of this one.
         log.note(report(1_600, 0));
         for id in ["h", "i"] {
-            round(&[id], 40).iter().for_each(|message| log.push(Message::from_value(message).unwrap()));
+            for message in round(&[id], 40) {
+                log.push(Message::from_value(&message).unwrap());
+            }
             let after = plan(&log, &policy).unwrap();
             assert_eq!((after.edits.len(), &after.wanted), (edits, &None), "it compacts at every turn");
             assert!(after.tokens < 1_000, "{}", after.tokens);

@@ -336,7 +336,7 @@ impl<'a> Talk<'a> {
                 Role::User if blocks.iter().any(|block| block.kind == Kind::ToolResult) => has_results = true,
                 // Words behind results belong to the task before them, and notices are no task.
                 Role::User if !has_results && !message.json().contains("[CONTEXT NOTICE]") => {
-                    tasks.push(number)
+                    tasks.push(number);
                 }
                 _ => {}
             }
