@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use super::atom::Atoms;
 use super::block::Kind;
 use super::message::{Message, Role};
-use super::plan::{By, Edit, Fate, Spill, To, Warning};
+use super::plan::{By, Edit, Fate, Insert, Spill, To, Warning};
 use super::policy::{Policy, Strategy, Unit};
 use super::profile::Binding;
 use super::rules::MOST_MESSAGES;
@@ -72,6 +72,8 @@ pub(super) struct Fold<'a> {
     live: Vec<Live>,
     /// What is sent, but stands before a compaction of the API's.
     before_compaction: Vec<Live>,
+    /// What stands in gaps there.
+    settled: Vec<Insert>,
     summary: Option<String>,
     /// How many messages are sent, and all that is sent and read.
     sent: usize,
@@ -116,6 +118,7 @@ impl<'a> Fold<'a> {
             fates: Vec::new(),
             live: Vec::new(),
             before_compaction: Vec::new(),
+            settled: Vec::new(),
             summary: None,
             sent: 0,
             mix: Mix::default(),
@@ -200,6 +203,12 @@ impl<'a> Fold<'a> {
 
     /// The API has summarised all that stands before the newest atom: it reads nothing of that, and nothing of it is edited.
     fn compacted(&mut self) {
+        // What stands where something was before it stays as it is: thinking in the newest atom is bound to that, too.
+        let summary = self.summary.take();
+        for live in &mut self.live {
+            let text = std::mem::take(&mut live.gap).text(summary.as_deref());
+            self.settled.extend(text.map(|text| Insert { before: live.messages.start, text }));
+        }
         let newest = self.live.pop().expect("the compaction stands in an atom");
         for live in &self.live {
             self.fates[live.atom] = Fate::Compacted;

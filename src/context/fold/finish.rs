@@ -53,10 +53,11 @@ impl Fold<'_> {
         let changes = self.changes.iter().filter(|((message, _), _)| is_sent(*message));
         let changes =
             changes.map(|(&(message, block), to)| Change { message, block, to: to.clone() }).collect();
-        let inserts = self.before_compaction.iter().chain(&self.live).filter_map(|live| {
+        let inserts = self.live.iter().filter_map(|live| {
             let text = live.gap.text(self.summary.as_deref())?;
             Some(Insert { before: live.messages.start, text })
         });
+        let inserts = self.settled.iter().cloned().chain(inserts);
         Ok(Plan {
             messages: self.transcript.len(),
             tokens: round(self.tokens()),
@@ -80,7 +81,9 @@ impl Fold<'_> {
     /// What is sent, from the last message back: whose it is, and the kinds of its blocks.
     fn back(&self) -> impl Iterator<Item = (Role, Vec<((), Kind)>)> {
         self.before_compaction.iter().chain(&self.live).rev().flat_map(|live| {
-            let gap = live.gap.text(self.summary.as_deref()).map(|_| (Role::User, vec![((), Kind::Text)]));
+            let is_settled = self.settled.binary_search_by_key(&live.messages.start, |it| it.before).is_ok();
+            let is_gap = is_settled || live.gap.text(self.summary.as_deref()).is_some();
+            let gap = is_gap.then(|| (Role::User, vec![((), Kind::Text)]));
             live.messages.clone().rev().filter_map(|number| self.kinds(number)).chain(gap)
         })
     }
