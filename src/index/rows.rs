@@ -169,7 +169,7 @@ impl Rows {
 /// the memory.
 pub(super) fn equal(column: &[u32], value: u32) -> impl Iterator<Item = u32> {
     let groups = column.chunks(GROUP).zip((0_u32..).step_by(GROUP));
-    let has = move |values: &[u32]| values.iter().fold(false, |has, &found| has | (found == value));
+    let has = move |values: &[u32]| values.iter().fold(0, |has, &found| has | u8::from(found == value)) > 0;
     let rows = move |(values, first): (&[u32], u32)| {
         let equal = values.iter().zip(first..).filter(move |&(&found, _)| found == value);
         equal.map(|(_, row)| row).collect::<Vec<_>>()
