@@ -107,7 +107,11 @@ pub(crate) fn folded(text: &str) -> String {
         if !narrow.is_empty() {
             narrow.push(' ');
         }
-        narrow.extend(word.chars().map(narrowed));
+        if word.is_ascii() {
+            narrow.push_str(word);
+        } else {
+            narrow.extend(word.chars().map(narrowed));
+        }
     }
     if narrow.is_ascii() {
         narrow.make_ascii_lowercase();

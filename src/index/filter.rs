@@ -66,8 +66,14 @@ impl Test {
         }
         if !self.categories.is_empty() {
             let mut wanted = self.categories.iter().enumerate().filter(|(_, is_wanted)| **is_wanted);
+            let is_any = self.categories[1..].iter().all(|is_wanted| *is_wanted);
             match (wanted.next(), wanted.next()) {
                 (None, _) => set.words_mut().fill(0),
+                _ if is_any => {
+                    // The first of all stands for none.
+                    let all = self.categories.len();
+                    narrow(set, &rows.category, |category| category != 0 && usize::from(category) < all);
+                }
                 (Some((one, _)), None) => {
                     narrow(set, &rows.category, |category| usize::from(category) == one);
                 }
@@ -128,8 +134,7 @@ pub(super) fn admitted(view: &View, filter: &Filter, hidden: &[u32]) -> Result<O
         });
     }
     if let (None, Some(fold)) = (&seeds, test.fold) {
-        let equal = view.rows.fold.iter().zip(0..).filter(|&(&found, _)| found == fold);
-        seeds = Some(equal.map(|(_, row)| row).collect());
+        seeds = Some(rows::equal(&view.rows.fold, fold).collect());
     }
     let mut set;
     if let Some(seeds) = seeds {
@@ -162,10 +167,10 @@ pub(super) fn admitted(view: &View, filter: &Filter, hidden: &[u32]) -> Result<O
 pub(super) fn admits(filter: &Filter, memory: i64, facts: &Facts) -> bool {
     let is_category = |name: &String| filter.categories.contains(name);
     let has_tag = |tag: &String| facts.tags.iter().any(|found| folded_tag(found) == folded_tag(tag));
-    (filter.categories.is_empty() || facts.category.as_ref().is_some_and(is_category))
+    filter.fold.is_none_or(|fold| facts.fold == fold)
+        && (filter.categories.is_empty() || facts.category.as_ref().is_some_and(is_category))
         && filter.tags.iter().all(has_tag)
         && filter.key.as_ref().is_none_or(|key| facts.key.as_ref() == Some(key))
-        && filter.fold.is_none_or(|fold| facts.fold == fold)
         && facts.importance >= filter.min_importance
         && facts.expires.is_none_or(|expires| expires > filter.now)
         && filter.since.is_none_or(|since| facts.updated >= since)

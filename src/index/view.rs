@@ -6,7 +6,7 @@ use crc32fast::Hasher;
 
 use super::lexical::Lexical;
 use super::manifest::Manifest;
-use super::rows::{RECORD, Rows};
+use super::rows::{self, RECORD, Rows};
 use super::vectors::{Bitmap, Vectors};
 use super::{IndexError, Model, place};
 
@@ -88,8 +88,7 @@ impl View {
     /// The rows of a memory, those that do not count any more left out.
     pub(super) fn rows_of(&self, memory: i64) -> Vec<u32> {
         let Ok(memory) = u32::try_from(memory) else { return Vec::new() };
-        let equal = self.rows.memory.iter().zip(0_u32..).filter(|&(&found, _)| found == memory);
-        equal.map(|(_, row)| row).filter(|&row| !self.dead.has(row as usize)).collect()
+        rows::equal(&self.rows.memory, memory).filter(|&row| !self.dead.has(row as usize)).collect()
     }
 }
 

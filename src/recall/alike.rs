@@ -2,13 +2,13 @@
 //! fact (the two overlap from .54 to .996 of cosine), so that texts count as one only where nothing that carries a fact
 //! differs.
 
-use std::collections::BTreeSet;
+use std::borrow::Cow;
 
 use crate::entry;
 
 mod words;
 
-use words::{FILLERS, NEGATIONS, NUMBERS};
+use words::listed;
 
 /// How much of their words two texts must have in common to be taken for one.
 const NEAR: f32 = 0.8;
@@ -62,21 +62,21 @@ impl Saying {
     /// Words in another order, other forms of a word and synonyms are left to the reader: without a dictionary they cannot be
     /// told from opposites and swapped roles.
     pub(super) fn is_near(&self, other: &Self) -> bool {
-        let telling = |saying: &Self| -> Vec<String> {
-            let words = saying.words.iter().filter(|word| word.kind != Kind::Filler);
-            words.map(|word| word.folded.clone()).collect()
-        };
-        let mine = telling(self);
-        !mine.is_empty()
-            && mine == telling(other)
+        self.telling().next().is_some()
+            && self.telling().eq(other.telling())
             && self.differs(other).is_empty()
             && self.overlap(other) >= NEAR
+    }
+
+    /// The words that say something.
+    fn telling(&self) -> impl Iterator<Item = &str> {
+        self.words.iter().filter(|word| word.kind != Kind::Filler).map(|word| word.folded.as_str())
     }
 
     /// Jaccard's index of their words (of their pairs of characters, where a script has no blanks between words).
     pub(super) fn overlap(&self, other: &Self) -> f32 {
         let (a, b) = (self.tokens(), other.tokens());
-        let both = a.intersection(&b).count();
+        let both = a.iter().filter(|token| b.binary_search(token).is_ok()).count();
         let either = a.len() + b.len() - both;
         #[allow(clippy::cast_precision_loss, reason = "texts have few words")]
         if either == 0 { 0.0 } else { both as f32 / either as f32 }
@@ -113,17 +113,18 @@ impl Saying {
         differs
     }
 
-    fn tokens(&self) -> BTreeSet<String> {
+    /// What is counted of it, in order, each once.
+    fn tokens(&self) -> Vec<Cow<'_, str>> {
         let is_unspaced = |word: &Word| word.folded.chars().next().is_some_and(is_unspaced);
-        let mut tokens = BTreeSet::new();
-        for (at, word) in self.words.iter().enumerate() {
-            match self.words.get(at + 1) {
-                Some(next) if is_unspaced(word) && is_unspaced(next) => {
-                    tokens.insert(format!("{}{}", word.folded, next.folded));
-                }
-                _ => _ = tokens.insert(word.folded.clone()),
+        let tokens = self.words.iter().enumerate().map(|(at, word)| match self.words.get(at + 1) {
+            Some(next) if is_unspaced(word) && is_unspaced(next) => {
+                Cow::Owned(format!("{}{}", word.folded, next.folded))
             }
-        }
+            _ => Cow::Borrowed(word.folded.as_str()),
+        });
+        let mut tokens: Vec<Cow<'_, str>> = tokens.collect();
+        tokens.sort_unstable();
+        tokens.dedup();
         tokens
     }
 }
@@ -134,7 +135,7 @@ pub(super) fn gist(text: &str) -> String {
     let folded = entry::folded(text);
     let mut gist = String::with_capacity(folded.len());
     let mut add = |word: &str| {
-        if !word.is_empty() && !FILLERS.contains(&word) {
+        if !word.is_empty() && listed(word) != Some(Kind::Filler) {
             gist.push_str(word);
             gist.push(' ');
         }
@@ -260,10 +261,11 @@ fn kind(raw: &str, folded: &str, begins_sentence: bool) -> Kind {
     let has = |test: fn(char) -> bool| raw.chars().any(test);
     let digits = has(char::is_numeric);
     let letters = has(char::is_alphabetic);
-    if NEGATIONS.contains(&folded) {
+    let listed = listed(folded);
+    if listed == Some(Kind::Negation) {
         return Kind::Negation;
     }
-    if NUMBERS.contains(&folded) || digits && !letters {
+    if listed == Some(Kind::Number) || digits && !letters {
         return Kind::Number;
     }
     let inner_mark = raw.chars().all(|c| c.is_ascii_punctuation())
@@ -296,10 +298,7 @@ fn kind(raw: &str, folded: &str, begins_sentence: bool) -> Kind {
     if first_upper && !begins_sentence {
         return Kind::Name;
     }
-    if FILLERS.contains(&folded) {
-        return Kind::Filler;
-    }
-    Kind::Plain
+    listed.unwrap_or(Kind::Plain)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::record;
 use crate::error::{Error, Result};
+use crate::hash::Hash;
 use crate::index::{Doc, Filter, Hits, Index, IndexError, Mark, Model, Query, Seen, Tail, Written};
 use crate::journal::Reach;
 use crate::store::{History, Store};
@@ -235,13 +236,18 @@ impl Reader<'_> {
     /// Breaks off where what is new cannot be told.
     fn read(&self, open: &mut Open) -> Result<ControlFlow<()>> {
         let categories = &self.store.settings().entries.categories;
+        let newest = self.end()?;
         loop {
             // A journal may have been put in the place of another, whose rows are other versions.
-            if open.mark.version > 0 && self.chain_at(open.mark.version)? != Some(open.mark.chain) {
+            let is_ours = if open.mark.version == newest.version {
+                open.mark == newest || newest.version == 0
+            } else {
+                open.mark.version == 0 || self.chain_at(open.mark.version)? == Some(open.mark.chain)
+            };
+            if !is_ours {
                 return Ok(ControlFlow::Break(()));
             }
-            let newest = self.history.mark()?;
-            if newest == open.mark.version {
+            if open.mark.version == newest.version {
                 return Ok(ControlFlow::Continue(()));
             }
             let (mut docs, mut bytes, mut last) = (Vec::new(), 0, open.mark.version);
@@ -259,18 +265,26 @@ impl Reader<'_> {
             match reach {
                 Reach::Gap => return Ok(ControlFlow::Break(())),
                 Reach::Whole => {
-                    let version = if is_all { newest } else { last };
-                    let chain = self.chain_at(version)?.unwrap_or_default();
-                    self.take(open, docs, Mark { version, chain });
+                    let mark = if is_all {
+                        newest
+                    } else {
+                        Mark { version: last, chain: self.chain_at(last)?.unwrap_or_default() }
+                    };
+                    self.take(open, docs, mark);
                 }
             }
         }
     }
 
+    /// The mark of all there is: the history is frozen, so that it stays.
+    fn end(&self) -> Result<Mark> {
+        let (version, chain) = self.history.end()?;
+        Ok(Mark { version, chain: part(chain) })
+    }
+
     /// A part of the chain at a version; `None` where that is gone.
     fn chain_at(&self, version: i64) -> Result<Option<u64>> {
-        let chain = self.history.chain_at(version)?;
-        Ok(chain.map(|hash| u64::from_be_bytes(std::array::from_fn(|at| hash.0[at]))))
+        Ok(self.history.chain_at(version)?.map(part))
     }
 
     /// Takes changed memories in, into the index where they are many.
@@ -306,6 +320,11 @@ impl Reader<'_> {
             }
         }
     }
+}
+
+/// As much of a chain's hash as a mark holds.
+fn part(chain: Hash) -> u64 {
+    u64::from_be_bytes(std::array::from_fn(|at| chain.0[at]))
 }
 
 /// The model of the settings, or the one in the program.

@@ -55,6 +55,11 @@ impl History {
         self.journal().mark()
     }
 
+    /// As [`History::mark`], with the chain's hash there.
+    pub(crate) fn end(&self) -> Result<(i64, Hash)> {
+        self.journal().end()
+    }
+
     /// The chain's hash at a mark, by which it is told from one of another journal; `None` where its row is gone.
     pub(crate) fn chain_at(&self, mark: i64) -> Result<Option<Hash>> {
         self.journal().chain_at(mark)

@@ -15,6 +15,11 @@ use super::bitmap::{Bitmap, bits};
 /// Rows that are looked at together: those of a word of a bitmap.
 const GROUP: usize = 64;
 
+/// Of so many groups one is measured first where there are not few, and at least so many rows of those tell something.
+const SAMPLED: usize = 32;
+const FEW: usize = if cfg!(test) { 4 } else { 2048 };
+const LEAST_SAMPLE: usize = 100;
+
 /// The weight of a bit of a query has so many bits.
 const PLANES: usize = 4;
 
@@ -137,7 +142,7 @@ pub(super) fn likeliest(mut found: Vec<Near>, want: usize) -> Vec<u32> {
 
 /// The `want` rows of those admitted whose codes differ least from a query's: in order; of equals the first.
 ///
-/// One pass, linear in the rows: a limit sinks as soon as enough rows lie below it.
+/// One pass, linear in the rows: a limit sinks as soon as enough rows lie below it. Where it began too low there is another.
 pub(super) fn nearest(codes: &[u64], probe: &Probe, admitted: Option<&Bitmap>, want: usize) -> Vec<Near> {
     Arch::new().dispatch(Scan { codes, probe, admitted, want })
 }
@@ -156,22 +161,67 @@ impl WithSimd for Scan<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) -> Vec<Near> {
-        let Self { codes, probe, admitted, want } = self;
-        let words = probe.code.len();
-        let mut best = Nearest::new(64 * words, want);
-        let mut distances = [0; GROUP];
-        if want == 0 {
+        let all = u16::try_from(64 * self.probe.code.len() + 1).unwrap_or(u16::MAX);
+        if self.want == 0 {
             return Vec::new();
         }
-        for (group, codes) in codes.chunks(GROUP * words).enumerate() {
+        let mut limit = self.likely_limit().unwrap_or(all);
+        loop {
+            let found = self.below(limit);
+            if found.len() >= self.want || limit == all {
+                return found;
+            }
+            limit = all;
+        }
+    }
+}
+
+impl Scan<'_> {
+    /// What the distances of all that is wanted are likely to be below, by some of the groups: without it the first rows
+    /// would all be taken, and most of what is taken dropped again. `None` where there are few groups.
+    #[inline(always)]
+    fn likely_limit(&self) -> Option<u16> {
+        let words = self.probe.code.len();
+        if self.codes.len() < FEW * GROUP * words {
+            return None;
+        }
+        let mut counts = vec![0; 64 * words + 1];
+        let mut distances = [0; GROUP];
+        for (group, codes) in self.codes.chunks(GROUP * words).enumerate().step_by(SAMPLED) {
+            measure(codes, &self.probe.code, &mut distances);
+            bits(self.admitted_in(group, codes.len() / words)).for_each(|bit| {
+                counts[usize::from(distances[bit])] += 1;
+            });
+        }
+        let enough = (self.want + self.want / 2).div_ceil(SAMPLED).max(LEAST_SAMPLE);
+        let mut within = 0;
+        let last = counts.iter().position(|count| {
+            within += count;
+            within >= enough
+        });
+        u16::try_from(last? + 1).ok()
+    }
+
+    /// The rows of a group of so many that are admitted.
+    #[inline(always)]
+    fn admitted_in(&self, group: usize, count: usize) -> u64 {
+        let all = u64::MAX >> (GROUP - count);
+        self.admitted.map_or(all, |rows| rows.words().get(group).copied().unwrap_or_default() & all)
+    }
+
+    /// The rows that are wanted, of those whose distance is below a limit.
+    #[inline(always)]
+    fn below(&self, limit: u16) -> Vec<Near> {
+        let words = self.probe.code.len();
+        let mut best = Nearest::new(limit, self.want);
+        let mut distances = [0; GROUP];
+        for (group, codes) in self.codes.chunks(GROUP * words).enumerate() {
             let count = codes.len() / words;
-            let all = u64::MAX >> (GROUP - count);
-            let word =
-                admitted.map_or(all, |rows| rows.words().get(group).copied().unwrap_or_default() & all);
+            let word = self.admitted_in(group, count);
             if word == 0 {
                 continue;
             }
-            measure(codes, &probe.code, &mut distances);
+            measure(codes, &self.probe.code, &mut distances);
             let first = u32::try_from(group * GROUP).unwrap_or(u32::MAX);
             let limit = best.limit;
             if distances[..count].iter().fold(u16::MAX, |least, distance| least.min(*distance)) >= limit {
@@ -182,7 +232,7 @@ impl WithSimd for Scan<'_> {
             for bit in bits(word & below) {
                 let distance = distances[bit];
                 if distance < best.limit {
-                    let weight = probe.weigh(&codes[bit * words..][..words]);
+                    let weight = self.probe.weigh(&codes[bit * words..][..words]);
                     let row = first.saturating_add(u32::try_from(bit).unwrap_or_default());
                     best.offer(Near { distance, weight, row });
                 }
@@ -231,8 +281,7 @@ struct Nearest {
 }
 
 impl Nearest {
-    fn new(largest: usize, want: usize) -> Self {
-        let limit = u16::try_from(largest + 1).unwrap_or(u16::MAX);
+    fn new(limit: u16, want: usize) -> Self {
         Self { want, limit, counts: vec![0; usize::from(limit) + 1], within: 0, found: Vec::new() }
     }
 

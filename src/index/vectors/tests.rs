@@ -293,3 +293,21 @@ fn a_set_of_rows() {
     assert_eq!((set.count(), set.words().len()), (3, 3));
     assert!(set.has(63) && !set.has(64) && !set.has(1000));
 }
+
+/// Where the groups that are measured first are nearer than all others, the limit begins too low.
+#[test]
+fn what_the_sample_misses_is_found() {
+    let probe = codes::Probe::of(&[1.0; 64]);
+    let codes: Vec<u64> = (0..64 * 40)
+        .map(|row| if row / 64 % 32 == 0 { u64::MAX } else { u64::MAX << (row % 50 + 1) })
+        .collect();
+    for want in [1, 100, 128, 129, 300, 2000, 3000] {
+        let mut nearest: Vec<_> =
+            codes.iter().zip(0_u32..).map(|(code, row)| (code.count_zeros(), row)).collect();
+        nearest.sort_unstable();
+        let mut expected: Vec<_> = nearest.into_iter().take(want).map(|(_, row)| row).collect();
+        expected.sort_unstable();
+        let found = codes::nearest(&codes, &probe, None, want);
+        assert_eq!(found.iter().map(|near| near.row).collect::<Vec<_>>(), expected, "{want}");
+    }
+}

@@ -1,9 +1,23 @@
 //! Words that say nothing by themselves, and words that turn what is said: English, German, Vietnamese, Chinese.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use super::Kind;
+
+/// What a word is by itself, whatever stands beside it: a filler, a negation or a number.
+pub(super) fn listed(word: &str) -> Option<Kind> {
+    static LISTED: LazyLock<HashMap<&str, Kind>> = LazyLock::new(|| {
+        let lists = [(FILLERS, Kind::Filler), (NUMBERS, Kind::Number), (NEGATIONS, Kind::Negation)];
+        lists.into_iter().flat_map(|(words, kind)| words.iter().map(move |&word| (word, kind))).collect()
+    });
+    LISTED.get(word).copied()
+}
+
 /// Leaving one out, or putting one in, changes no fact.
 ///
 /// None of them is a word with a meaning of its own in another of the languages.
-pub(super) const FILLERS: &[&str] = &[
+const FILLERS: &[&str] = &[
     "the",
     "an",
     "really",
@@ -49,7 +63,7 @@ pub(super) const FILLERS: &[&str] = &[
 ];
 
 /// With one of these, or without, something else is said.
-pub(super) const NEGATIONS: &[&str] = &[
+const NEGATIONS: &[&str] = &[
     "not",
     "no",
     "never",
@@ -93,7 +107,7 @@ pub(super) const NEGATIONS: &[&str] = &[
 ];
 
 /// Numbers in words.
-pub(super) const NUMBERS: &[&str] = &[
+const NUMBERS: &[&str] = &[
     "zero",
     "one",
     "two",
@@ -171,3 +185,16 @@ pub(super) const NUMBERS: &[&str] = &[
     "triệu",
     "nửa",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_word_is_on_two_lists() {
+        for (words, kind) in [(FILLERS, Kind::Filler), (NUMBERS, Kind::Number), (NEGATIONS, Kind::Negation)] {
+            assert!(words.iter().all(|word| listed(word) == Some(kind)));
+        }
+        assert_eq!(listed("editor"), None);
+    }
+}
