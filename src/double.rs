@@ -47,10 +47,12 @@ mod stream;
 mod tests;
 mod thread;
 
+#[cfg(feature = "http")]
+pub(crate) use ask::MOST_BYTES;
 use ask::{Ask, Purpose};
 use cache::{Cache, Usage};
-use edit::{Compaction, Edited, Summary, Told};
-use fault::Fault;
+use edit::{Compaction, Edited, Summary};
+pub(crate) use fault::Fault;
 use prompt::Prompt;
 use reply::Said;
 use script::Line;
@@ -165,9 +167,9 @@ impl Double {
 
     /// Refuses a call that is none, as a door sees it.
     #[cfg(feature = "http")]
-    pub(crate) fn refuse(&mut self, error: ApiError) -> Answer {
+    pub(crate) fn refuse(&mut self, fault: Fault) -> Answer {
         self.calls += 1;
-        self.told(Err(error.into()))
+        self.told(Err(fault.error(&[]).into()))
     }
 
     fn told(&self, done: Result<(Body, Option<String>), Refusal>) -> Answer {
@@ -323,10 +325,10 @@ impl Double {
         compaction: &Compaction,
         now: Duration,
     ) {
-        let told = Told::of(self.script.summary(ask, request.messages().len()), ask.max_tokens);
+        let summary = Summary::of(self.script.summary(ask, request.messages().len()), ask.max_tokens);
         let usage = self.read_by_summary(&turn.read, ask, compaction.instructions.as_deref(), now);
-        turn.iterations.push(usage.iteration("compaction", told.tokens));
-        let block = Summary::at_threshold(&told).block;
+        turn.iterations.push(usage.iteration("compaction", summary.tokens));
+        let block = summary.at_threshold();
         turn.sent = edit::behind(&ask.request, &block, &ask.model, &self.signer);
         turn.read = edit::behind(request, &block, &ask.model, &self.signer);
         turn.summary = Some(block);
@@ -335,18 +337,18 @@ impl Double {
     /// A summary of the whole conversation, alone, as it is asked for by `compaction`.
     fn summary(&mut self, ask: &Ask, read: &Prompt, now: Duration) -> Result<Made, Refusal> {
         let line = self.play(ask)?;
-        let told = Told::of(Some(line), ask.max_tokens);
+        let summary = Summary::of(Some(line), ask.max_tokens);
         let instructions = ask.fields.get("compaction").and_then(|it| it["instructions"].as_str());
         let usage = self.read_by_summary(read, ask, instructions, now);
-        let summary = Summary::on_demand(&told, ask, &read.head(), &mut self.signer);
-        let stop_reason = told.text.err().unwrap_or_else(|| "compaction".to_owned());
+        let block = summary.on_demand(ask, &read.head(), &mut self.signer);
+        let stop_reason = summary.text.err().unwrap_or_else(|| "compaction".to_owned());
         let line = Line { stop_reason: Some(stop_reason), ..Line::default() };
         let mut said = Said::of(line, ask, read, &mut self.signer, self.calls);
         said.tokens = 0;
-        said.content.extend(summary.map(|summary| summary.block));
+        said.content.extend(block);
         let id = format!("msg_{:024}", self.calls);
         let mut message = said.message(ask, &id, Usage::default(), serde_json::Map::new());
-        message["usage"]["iterations"] = json!([usage.iteration("compaction", told.tokens)]);
+        message["usage"]["iterations"] = json!([usage.iteration("compaction", summary.tokens)]);
         Ok(Made { message, is_stream: ask.is_stream, breaks_after: None, breaks_with: None })
     }
 
