@@ -5,6 +5,8 @@ use serde_json::{Map, Value, json};
 use super::ask::Ask;
 use crate::context::ApiError;
 
+mod failure;
+mod fill;
 mod heard;
 mod offhand;
 mod read;

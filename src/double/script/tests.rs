@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::super::ask::Purpose;
-use super::super::{Call, Settings};
 use super::*;
+use crate::double::ask::Purpose;
+use crate::double::{Call, Settings};
 
 /// A request that lacks nothing, with some fields of its own.
-pub(in super::super) fn ask(request: &Value) -> Ask {
+pub(in crate::double) fn ask(request: &Value) -> Ask {
     let mut whole = json!({"model": "claude-opus-5", "max_tokens": 1_000, "messages": [user("Hello.")]});
     for (name, value) in request.as_object().unwrap() {
         whole[name] = value.clone();
@@ -23,7 +23,7 @@ pub(in super::super) fn ask(request: &Value) -> Ask {
     Ask::read(&call, Purpose::Message, &Settings::default()).unwrap()
 }
 
-pub(in super::super) fn user(text: &str) -> Value {
+pub(in crate::double) fn user(text: &str) -> Value {
     json!({"role": "user", "content": text})
 }
 
