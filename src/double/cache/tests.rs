@@ -4,8 +4,8 @@
 //! `h` thinking, `c` a call and `r` a result; `5` and `1` mark the block for five minutes or an hour; `~` says something else than
 //! without; `*15`: so many of them. Every block has about 600 tokens.
 
-use super::super::{Call, Settings, ask::Purpose, seal::Signer};
 use super::*;
+use crate::double::{Call, Settings, ask::Purpose, seal::Signer};
 
 const MODEL: &str = "claude-opus-5";
 
