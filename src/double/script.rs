@@ -70,6 +70,13 @@ pub(super) struct Line {
     pub(super) fields: Map<String, Value>,
 }
 
+impl Line {
+    /// Nothing, for that reason.
+    pub(super) fn empty(stop_reason: &str) -> Self {
+        Self { stop_reason: Some(stop_reason.to_owned()), ..Self::default() }
+    }
+}
+
 /// A line of a script.
 #[derive(Debug, Clone)]
 struct Row {

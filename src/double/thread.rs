@@ -133,7 +133,10 @@ mod tests {
             ("anthropic-beta", BETA),
         ];
         let body = request.to_string();
-        api.answer(&Call::new("POST", "/v1/messages", &headers, &body), Duration::from_secs(now))
+        api.answer(
+            &Call { method: "POST", path: "/v1/messages", headers: &headers, body: &body },
+            Duration::from_secs(now),
+        )
     }
 
     fn request(messages: &Value, thread: &Value) -> Value {

@@ -94,7 +94,7 @@ impl Inside {
         let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, &**value)).collect();
         let text = body.as_ref().map_or("", String::as_str);
         let path = head.uri.path_and_query().map_or("", |path| path.as_str());
-        let call = Call::new(head.method.as_str(), path, &headers, text);
+        let call = Call { method: head.method.as_str(), path, headers: &headers, body: text };
         let answer = match body {
             _ if is_from_elsewhere(&head.headers) => self.double.refuse(Fault::FromElsewhere),
             Err(fault) => self.double.refuse(*fault),

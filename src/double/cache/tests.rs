@@ -67,7 +67,7 @@ fn take(cache: &mut Cache, request: &Value, seconds: u64) -> [usize; 3] {
     let body = plain.to_string();
     let headers =
         [("content-type", "application/json"), ("anthropic-version", "2023-06-01"), ("x-api-key", "k")];
-    let call = Call::new("POST", "/v1/messages", &headers, &body);
+    let call = Call { method: "POST", path: "/v1/messages", headers: &headers, body: &body };
     let mut ask = Ask::read(&call, Purpose::Message, &Settings::default()).unwrap();
     for name in BEHIND.iter().filter(|name| !request[**name].is_null()) {
         ask.fields.insert((*name).to_owned(), request[*name].clone());

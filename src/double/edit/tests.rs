@@ -23,7 +23,7 @@ fn ask(request: &Value) -> Ask {
         ("anthropic-beta", &betas),
         ("x-api-key", "k"),
     ];
-    let call = Call::new("POST", "/v1/messages", &headers, &body);
+    let call = Call { method: "POST", path: "/v1/messages", headers: &headers, body: &body };
     let mut ask = Ask::read(&call, Purpose::Message, &Settings::default()).unwrap();
     request["model"].as_str().unwrap().clone_into(&mut ask.model);
     ask.edits = request["context_management"]["edits"].as_array().cloned().unwrap_or_default();
