@@ -117,10 +117,8 @@ impl Double {
 
     /// How many tokens a request has, and had before it was edited.
     pub(super) fn count(&self, call: &Call<'_>) -> Result<Value, Refusal> {
-        let ask = Ask::read(call, Purpose::Count, &self.settings)?;
-        let sent = self.judged(&ask)?;
-        let Edited { request, .. } = edit::edit(&ask, &sent);
-        let read = Prompt::of(&request, &ask.model, &self.signer, false);
+        let mut ask = Ask::read(call, Purpose::Count, &self.settings)?;
+        let (sent, _, read) = self.read(&mut ask)?;
         let mut counted = json!({"input_tokens": read.tokens()});
         if !ask.edits.is_empty() {
             counted["context_management"] = json!({"original_input_tokens": sent.tokens()});
