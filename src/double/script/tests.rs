@@ -19,7 +19,7 @@ pub(in crate::double) fn ask(request: &Value) -> Ask {
         ("anthropic-beta", "compact-2026-09-04"),
     ];
     let body = whole.to_string();
-    let call = Call::new("POST", "/v1/messages", &headers, &body);
+    let call = Call { method: "POST", path: "/v1/messages", headers: &headers, body: &body };
     Ask::read(&call, Purpose::Message, &Settings::default()).unwrap()
 }
 
@@ -473,4 +473,7 @@ fn the_examples_of_the_format_are_scripts() {
     for example in examples {
         Script::from_lines(example).unwrap_or_else(|bad| panic!("{example}: {bad}"));
     }
+    // Longer ones are broken where they are shown, and can be copied no more.
+    let long: Vec<&str> = Script::FORMAT.lines().filter(|line| line.len() > 98).collect();
+    assert!(long.is_empty(), "{long:?}");
 }
