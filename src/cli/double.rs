@@ -56,7 +56,8 @@ fn address(given: &str) -> Result<SocketAddr, String> {
 
 /// Serves until a signal ends it.
 pub(super) fn run(args: Args) -> Result<ExitCode, Fault> {
-    let double = Double::with(script(args.script.as_deref())?, settings(args.key, args.window));
+    let double =
+        Double::with(script(args.script.as_deref())?, Settings { key: args.key, window: args.window });
     let mut record = args.record.map(Record::open).transpose()?;
     let is_lost = Arc::new(AtomicBool::new(false));
     let listener = listen(args.listen)?;
@@ -86,10 +87,6 @@ pub(super) fn run(args: Args) -> Result<ExitCode, Fault> {
     drop(running);
     let code = if is_lost.load(Ordering::Relaxed) { fault::FAILED } else { 0 };
     Ok(ExitCode::from(code))
-}
-
-fn settings(key: Option<String>, window: Option<u64>) -> Settings {
-    Settings { key, window }
 }
 
 fn script(file: Option<&str>) -> Result<Script, Fault> {

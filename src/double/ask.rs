@@ -18,6 +18,8 @@ mod shape;
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "http")]
+pub(crate) use head::MOST_BYTES;
 pub(super) use head::admit;
 use rules::{Asked, whole};
 

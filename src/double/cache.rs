@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::ask::Ask;
+use super::models::of_model;
 use super::prompt::{At, Mark, Part, Prompt, plain, value_of};
 use crate::context::{Entry, Kind, Request};
 use crate::hash::Hash;
@@ -153,13 +154,6 @@ fn least(model: &str) -> u64 {
     of_model(model, &LEAST).unwrap_or_default()
 }
 
-/// What a table says of a model: the longest prefix of its name counts, wherever a provider puts that name.
-pub(super) fn of_model<T: Copy>(model: &str, rows: &[(&str, T)]) -> Option<T> {
-    let name = model.find("claude-").map_or(model, |at| &model[at..]).replace('.', "-");
-    let rows = rows.iter().filter(|(prefix, _)| name.starts_with(prefix));
-    rows.max_by_key(|(prefix, _)| prefix.len()).map(|(_, value)| *value)
-}
-
 /// What a prefix hangs on beside what is in it ("What invalidates the cache").
 struct Scope {
     model: String,
@@ -221,13 +215,6 @@ fn shows_images(request: &Request) -> bool {
 }
 
 impl Usage {
-    /// As the API reports it.
-    pub(super) fn json(self) -> Value {
-        let mut usage = self.counts();
-        usage["service_tier"] = json!("standard");
-        usage
-    }
-
     /// As an entry of `usage.iterations`.
     pub(super) fn iteration(self, kind: &str, output: u64) -> Value {
         let mut usage = self.counts();
@@ -236,7 +223,8 @@ impl Usage {
         usage
     }
 
-    fn counts(self) -> Value {
+    /// As the API reports it.
+    pub(super) fn counts(self) -> Value {
         json!({
             "input_tokens": self.fresh,
             "cache_creation_input_tokens": self.short + self.long,

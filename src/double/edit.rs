@@ -8,9 +8,9 @@
 use serde_json::{Value, json};
 
 use super::ask::Ask;
-use super::prompt::Prompt;
+use super::prompt::{Prompt, value_of};
 use super::seal::Signer;
-use crate::context::{ApiError, Entry, Kind, Message, Request};
+use crate::context::{Entry, Kind, Message, Request, Role};
 
 mod clear;
 mod summary;
@@ -18,7 +18,7 @@ mod summary;
 mod tests;
 
 use clear::{Keep, ToolUses};
-pub(super) use summary::{Summary, Told, asking, check};
+pub(super) use summary::{Summary, asking, check};
 
 /// Input tokens at which a summary is made, unless the edit says otherwise.
 const COMPACTS_AT: u64 = 150_000;
@@ -52,23 +52,24 @@ pub(super) fn edit(ask: &Ask, prompt: &Prompt) -> Edited {
         edited.request = cleared.request;
     }
     for edit in &ask.edits {
-        let (kind, counted) = match edit["type"].as_str() {
-            Some(kind @ "clear_thinking_20251015") => (kind, "cleared_thinking_turns"),
-            Some(kind @ "clear_tool_uses_20250919") => (kind, "cleared_tool_uses"),
+        let (counted, cleared) = match edit["type"].as_str() {
+            Some("clear_thinking_20251015") => {
+                let keep = Keep::read(&edit["keep"], &ask.model);
+                ("cleared_thinking_turns", clear::thinking(&edited.request, keep))
+            }
+            Some("clear_tool_uses_20250919") => {
+                let uses = ToolUses::read(edit);
+                ("cleared_tool_uses", clear::tool_uses(&edited.request, &uses, prompt.head_tokens()))
+            }
             Some("compact_20260112") => {
                 edited.compaction = due(edit, &edited.request, tokens);
                 continue;
             }
             _ => continue,
         };
-        let cleared = if counted == "cleared_thinking_turns" {
-            clear::thinking(&edited.request, Keep::read(&edit["keep"], &ask.model))
-        } else {
-            clear::tool_uses(&edited.request, &ToolUses::read(edit), prompt.head_tokens())
-        };
         if cleared.number > 0 {
             edited.applied.push(json!({
-                "type": kind,
+                "type": edit["type"],
                 counted: cleared.number,
                 "cleared_input_tokens": cleared.tokens,
             }));
@@ -90,7 +91,7 @@ fn due(edit: &Value, request: &Request, tokens: u64) -> Option<Compaction> {
 }
 
 fn is_assistants(message: &Message) -> bool {
-    message.role() == crate::context::Role::Assistant
+    message.role() == Role::Assistant
 }
 
 /// The messages of a request, with their numbers.
@@ -106,16 +107,11 @@ fn beginning(request: &Request) -> (usize, usize) {
     let at = messages(request).rev().find_map(|(i, message)| {
         let blocks = message.blocks().iter().enumerate().rev();
         let summary = blocks.into_iter().find(|(_, block)| {
-            block.kind == Kind::Compaction && !super::prompt::value_of(message, block)["content"].is_null()
+            block.kind == Kind::Compaction && !value_of(message, block)["content"].is_null()
         });
         summary.map(|(j, _)| (i, j))
     });
     at.unwrap_or_default()
-}
-
-/// A refusal that is about a summary.
-fn refusal(message: &str) -> ApiError {
-    ApiError::new(400, "invalid_request_error", message.to_owned())
 }
 
 /// What a request reads with a summary, or with one that failed, behind it.

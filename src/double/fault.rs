@@ -12,8 +12,11 @@ use crate::context::ApiError;
 /// A way in which a call is wrong: a row of `faults.json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Fault {
+pub(crate) enum Fault {
     BodyTooLarge,
+    BodyCutOff,
+    NoUtf8,
+    FromElsewhere,
     NoKey,
     WrongKey,
     WrongBearer,
@@ -78,6 +81,16 @@ pub(super) enum Fault {
     ClearThinkingFirst,
     ClearThinkingOff,
     CompactionAndEdits,
+    CompactionAndField,
+    CompactionAndBudget,
+    CompactionOfOpenCall,
+    TwoCompactions,
+    LateCompaction,
+    ForgedCompaction,
+    CompactedAgain,
+    ThreadNotFound,
+    ThreadContinued,
+    ThreadMismatch,
     AssistantDocument,
     UserCitations,
 }
@@ -89,6 +102,7 @@ struct Row {
     #[serde(default = "invalid_request")]
     kind: Box<str>,
     message: Box<str>,
+    code: Option<Box<str>>,
 }
 
 fn bad_request() -> u16 {
@@ -120,6 +134,11 @@ impl Fault {
     pub(super) fn error(self, facts: &[(&str, &str)]) -> ApiError {
         let row = self.row();
         ApiError::new(row.status, &row.kind, fill(&row.message, facts))
+    }
+
+    /// `error.details.error_code`, which few have.
+    pub(super) fn code(self) -> Option<&'static str> {
+        self.row().code.as_deref()
     }
 
     /// The error of what stands at `path`, as `tools.0.name`.

@@ -101,6 +101,13 @@ impl Model {
     }
 }
 
+/// What a table says of a model: the longest prefix of its name counts, wherever a provider puts that name.
+pub(super) fn of_model<T: Copy>(model: &str, rows: &[(&str, T)]) -> Option<T> {
+    let name = model.find("claude-").map_or(model, |at| &model[at..]).replace('.', "-");
+    let rows = rows.iter().filter(|(prefix, _)| name.starts_with(prefix));
+    rows.max_by_key(|(prefix, _)| prefix.len()).map(|(_, value)| *value)
+}
+
 /// `GET /v1/models/{id}`: what is known of a model, by its full name or a shorter one.
 pub(super) fn one(name: &str, settings: &Settings) -> Result<Value, ApiError> {
     let found = table().iter().find(|model| *model.prefix == *name || model.id.as_deref() == Some(name));

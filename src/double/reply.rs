@@ -146,8 +146,7 @@ impl Said {
 
     /// What the request and the message took, in the order in which the API has it.
     fn usage(&self, usage: Usage) -> Value {
-        let mut usage = usage.json();
-        let tier = usage.as_object_mut().and_then(|usage| usage.shift_remove("service_tier"));
+        let mut usage = usage.counts();
         usage["output_tokens"] = json!(self.tokens);
         if self.thought > 0 {
             usage["output_tokens_details"] = json!({"thinking_tokens": self.thought.min(self.tokens)});
@@ -162,9 +161,7 @@ impl Said {
             usage["server_tool_use"] =
                 json!({"web_search_requests": searches, "web_fetch_requests": fetches});
         }
-        if let Some(tier) = tier {
-            usage["service_tier"] = tier;
-        }
+        usage["service_tier"] = json!("standard");
         usage
     }
 

@@ -5,6 +5,8 @@ use serde_json::{Map, Value, json};
 use super::ask::Ask;
 use crate::context::ApiError;
 
+mod failure;
+mod fill;
 mod heard;
 mod offhand;
 mod read;
@@ -66,6 +68,13 @@ pub(super) struct Line {
     pub(super) breaks_with: Option<ApiError>,
     /// Other fields of the message: `stop_details`, `stop_sequence`, `container`.
     pub(super) fields: Map<String, Value>,
+}
+
+impl Line {
+    /// Nothing, for that reason.
+    pub(super) fn empty(stop_reason: &str) -> Self {
+        Self { stop_reason: Some(stop_reason.to_owned()), ..Self::default() }
+    }
 }
 
 /// A line of a script.

@@ -1,7 +1,7 @@
 //! Threads: conversations that are held here for a while, so that a request has only what is new.
 //!
-//! <https://platform.claude.com/docs/en/build-with-claude/message-threads>; the errors are those of the types of the
-//! official Python SDK 2.14.0. Its tool runner makes threads without being asked to.
+//! <https://platform.claude.com/docs/en/build-with-claude/message-threads>. The tool runner of the official Python SDK
+//! makes threads without being asked to.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -9,8 +9,8 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::Refusal;
+use super::fault::Fault;
 use super::prompt::plain;
-use crate::context::ApiError;
 
 /// How long a conversation is held after its last message.
 const LIFE: Duration = Duration::from_secs(5 * 60);
@@ -59,13 +59,17 @@ impl Threads {
 
     /// Puts what is held before what is new.
     fn join(&self, fields: &mut Map<String, Value>, id: &str, now: Duration) -> Result<(), Refusal> {
-        let held = self.held.get(id).filter(|held| now <= held.until).ok_or_else(not_found)?;
-        let conversation = held.conversation.as_ref().ok_or_else(continued)?;
+        let held = self
+            .held
+            .get(id)
+            .filter(|held| now <= held.until)
+            .ok_or_else(|| refusal(Fault::ThreadNotFound, ""))?;
+        let conversation = held.conversation.as_ref().ok_or_else(|| refusal(Fault::ThreadContinued, ""))?;
         for field in KEPT {
             let kept = conversation.get(field);
             let sent = fields.get(field).filter(|sent| !sent.is_null());
             if sent.is_some_and(|sent| kept.is_none_or(|kept| plain(sent) != plain(kept))) {
-                return Err(mismatch(field));
+                return Err(refusal(Fault::ThreadMismatch, field));
             }
             fields.extend(kept.map(|kept| (field.to_owned(), kept.clone())));
         }
@@ -110,26 +114,8 @@ impl Turn {
     }
 }
 
-fn not_found() -> Refusal {
-    let why = "No usable Thread state was found for `previous_message_id`. Replay the full conversation with \
-               `thread: {\"type\": \"create\"}` to start a new Thread.";
-    refusal(404, "not_found_error", "thread_not_found", why)
-}
-
-fn continued() -> Refusal {
-    let why = "The response that `previous_message_id` names has already been continued, and each response can be \
-               continued only once.";
-    refusal(400, "invalid_request_error", "thread_already_continued", why)
-}
-
-fn mismatch(field: &str) -> Refusal {
-    let why = format!("`{field}` differs from the value stored with the Thread.");
-    refusal(400, "invalid_request_error", "thread_fingerprint_mismatch", &why)
-}
-
-fn refusal(status: u16, kind: &'static str, code: &'static str, why: &str) -> Refusal {
-    let error = ApiError::new(status, kind, why.to_owned());
-    Refusal { code: Some(code), ..error.into() }
+fn refusal(fault: Fault, field: &str) -> Refusal {
+    Refusal { code: fault.code(), ..fault.error(&[("value", field)]).into() }
 }
 
 #[cfg(test)]
@@ -147,7 +133,10 @@ mod tests {
             ("anthropic-beta", BETA),
         ];
         let body = request.to_string();
-        api.answer(&Call::new("POST", "/v1/messages", &headers, &body), Duration::from_secs(now))
+        api.answer(
+            &Call { method: "POST", path: "/v1/messages", headers: &headers, body: &body },
+            Duration::from_secs(now),
+        )
     }
 
     fn request(messages: &Value, thread: &Value) -> Value {

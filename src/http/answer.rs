@@ -21,11 +21,8 @@ use tokio::sync::{Mutex, Semaphore};
 use tokio::task::spawn_blocking;
 
 use super::double::Seen;
-use crate::context::ApiError;
-use crate::double::{self, Answer, Call, Double};
+use crate::double::{self, Answer, Call, Double, Fault, MOST_BYTES};
 
-/// What a body may have, as with the API.
-const LIMIT: usize = 32 << 20;
 /// What is read of a body that is too large, so that a client that writes all of it first comes to read the answer.
 const READ_LIMIT: usize = 256 << 20;
 /// A body that is larger, or whose length is not said, waits until there is room for it.
@@ -67,51 +64,40 @@ pub(super) async fn answer(State(door): State<Door>, request: Request) -> Respon
 }
 
 /// The body of a request, or why there is none.
-async fn whole(body: Body) -> Result<String, ApiError> {
+async fn whole(body: Body) -> Result<String, Fault> {
     let mut parts = body.into_data_stream();
     let mut whole = Vec::new();
     let mut read = 0;
     while let Some(part) = poll_fn(|cx| Pin::new(&mut parts).poll_next(cx)).await {
-        let part =
-            part.map_err(|_| refusal(400, "invalid_request_error", "The request body cannot be read"))?;
+        let part = part.map_err(|_| Fault::BodyCutOff)?;
         read += part.len();
         if read > READ_LIMIT {
             break;
         }
-        if read > LIMIT {
+        if read > MOST_BYTES {
             whole = Vec::new();
         } else {
             whole.extend_from_slice(&part);
         }
     }
-    if read > LIMIT {
-        return Err(refusal(413, "request_too_large", "Request exceeds the maximum size"));
+    if read > MOST_BYTES {
+        return Err(Fault::BodyTooLarge);
     }
-    String::from_utf8(whole).map_err(|_| {
-        let why = "The request body is not valid JSON: str is not valid UTF-8: surrogates not allowed: line 1 column 1 (char 0)";
-        refusal(400, "invalid_request_error", why)
-    })
-}
-
-fn refusal(status: u16, kind: &'static str, message: &str) -> ApiError {
-    ApiError::new(status, kind, message.to_owned())
+    String::from_utf8(whole).map_err(|_| Fault::NoUtf8)
 }
 
 impl Inside {
-    fn answer(&mut self, head: &Parts, body: &Result<String, ApiError>) -> Answer {
+    fn answer(&mut self, head: &Parts, body: &Result<String, Fault>) -> Answer {
         let headers = head.headers.iter();
         let headers: Vec<(&str, Cow<'_, str>)> =
             headers.map(|(name, value)| (name.as_str(), String::from_utf8_lossy(value.as_bytes()))).collect();
         let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, &**value)).collect();
         let text = body.as_ref().map_or("", String::as_str);
         let path = head.uri.path_and_query().map_or("", |path| path.as_str());
-        let call = Call::new(head.method.as_str(), path, &headers, text);
+        let call = Call { method: head.method.as_str(), path, headers: &headers, body: text };
         let answer = match body {
-            _ if is_from_elsewhere(&head.headers) => {
-                let why = "a page of another site may not make requests here";
-                self.double.refuse(refusal(403, "permission_error", why))
-            }
-            Err(error) => self.double.refuse(error.clone()),
+            _ if is_from_elsewhere(&head.headers) => self.double.refuse(Fault::FromElsewhere),
+            Err(fault) => self.double.refuse(*fault),
             Ok(_) => self.double.answer(&call, self.since.elapsed()),
         };
         (self.watch)(Seen { method: call.method, path: head.uri.path(), body: text, answer: &answer });

@@ -55,8 +55,7 @@ const FOREIGN: &[(&str, &[&str])] = &[
     ("toml", &["store"]),
     ("serde_norway", &["entry"]),
     ("tar", &["home"]),
-    // `double`: what names and ids may look like.
-    ("regex", &["guard", "text", "double"]),
+    ("regex", &["guard", "text"]),
     ("imara_diff", &["text"]),
     ("tantivy", &["index"]),
     ("tokenizers", &["index"]),

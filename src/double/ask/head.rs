@@ -12,7 +12,7 @@ const VERSIONS: [&str; 3] = ["2023-01-01", "2023-06-01", NEWEST];
 /// The newest of them.
 const NEWEST: &str = "2026-10-21";
 /// The most that a body may have, in bytes: 32 MB.
-const MOST: usize = 32 << 20;
+pub(crate) const MOST_BYTES: usize = 32 << 20;
 
 /// What the headers say.
 #[derive(Debug, Clone)]
@@ -36,7 +36,7 @@ impl Head {
 
 /// What the headers of a call say, when they are right.
 pub(in crate::double) fn admit(call: &Call<'_>, settings: &Settings) -> Result<Head, ApiError> {
-    if call.body.len() > MOST {
+    if call.body.len() > MOST_BYTES {
         return Err(Fault::BodyTooLarge.error(&[]));
     }
     unlock(call, settings)?;

@@ -58,7 +58,7 @@ fn answer(row: &Value) -> Answer {
         if purpose == Purpose::Count { "POST /v1/messages/count_tokens" } else { "POST /v1/messages" };
     let (method, path) = row["call"].as_str().unwrap_or(usual).split_once(' ').unwrap();
     Double::with(Script::default(), settings())
-        .answer(&Call::new(method, path, &headers, &body), Duration::ZERO)
+        .answer(&Call { method, path, headers: &headers, body: &body }, Duration::ZERO)
 }
 
 fn said(answer: &Answer) -> &Value {
@@ -102,7 +102,8 @@ fn ask(purpose: Purpose, with: &Value, betas: &str) -> Ask {
         ("anthropic-beta", betas),
         ("Anthropic-Beta", "files-api-2025-04-14"),
     ];
-    Ask::read(&Call::new("POST", "", &headers, &body), purpose, &settings()).unwrap()
+    Ask::read(&Call { method: "POST", path: "", headers: &headers, body: &body }, purpose, &settings())
+        .unwrap()
 }
 
 #[test]

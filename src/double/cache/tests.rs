@@ -4,8 +4,8 @@
 //! `h` thinking, `c` a call and `r` a result; `5` and `1` mark the block for five minutes or an hour; `~` says something else than
 //! without; `*15`: so many of them. Every block has about 600 tokens.
 
-use super::super::{Call, Settings, ask::Purpose, seal::Signer};
 use super::*;
+use crate::double::{Call, Settings, ask::Purpose, seal::Signer};
 
 const MODEL: &str = "claude-opus-5";
 
@@ -67,7 +67,7 @@ fn take(cache: &mut Cache, request: &Value, seconds: u64) -> [usize; 3] {
     let body = plain.to_string();
     let headers =
         [("content-type", "application/json"), ("anthropic-version", "2023-06-01"), ("x-api-key", "k")];
-    let call = Call::new("POST", "/v1/messages", &headers, &body);
+    let call = Call { method: "POST", path: "/v1/messages", headers: &headers, body: &body };
     let mut ask = Ask::read(&call, Purpose::Message, &Settings::default()).unwrap();
     for name in BEHIND.iter().filter(|name| !request[**name].is_null()) {
         ask.fields.insert((*name).to_owned(), request[*name].clone());

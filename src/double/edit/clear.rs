@@ -8,10 +8,10 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
 
-use super::super::cache::of_model;
-use super::super::prompt::{Dropped, FRAME, tokens_of, tokens_of_text, value_of, without};
 use super::{beginning, is_assistants, messages};
 use crate::context::{Block, Kind, Message, Request, Role};
+use crate::double::models::of_model;
+use crate::double::prompt::{Dropped, FRAME, tokens_of, tokens_of_text, value_of, without};
 
 /// What stands where a result was.
 const PLACEHOLDER: &str = "[The result of this call was cleared to save room.]";

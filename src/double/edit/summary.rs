@@ -8,12 +8,13 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use super::super::ask::Ask;
-use super::super::prompt::{tokens_of_text, value_of};
-use super::super::script::Line;
-use super::super::seal::{Signer, Standing};
-use super::{beginning, is_assistants, messages, refusal};
+use super::{beginning, is_assistants, messages};
 use crate::context::{ApiError, Kind, Request};
+use crate::double::ask::Ask;
+use crate::double::fault::Fault;
+use crate::double::prompt::{tokens_of_text, value_of};
+use crate::double::script::Line;
+use crate::double::seal::{Signer, Standing};
 use crate::hash::Hash;
 
 /// Tokens of what the API asks for a summary with.
@@ -21,17 +22,17 @@ const ASKING: u64 = 200;
 
 /// What came of asking for a summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in super::super) struct Told {
+pub(in crate::double) struct Summary {
     /// `Err`: why there is none, as a `stop_reason`.
-    pub(in super::super) text: Result<String, String>,
+    pub(in crate::double) text: Result<String, String>,
     /// Of the answer.
-    pub(in super::super) tokens: u64,
+    pub(in crate::double) tokens: u64,
 }
 
-impl Told {
+impl Summary {
     /// Reads what was said, of which at most so many tokens count: "A summary is produced only when the summarization call ends
     /// normally with text and no tool call."
-    pub(in super::super) fn of(line: Option<Line>, most: u64) -> Self {
+    pub(in crate::double) fn of(line: Option<Line>, most: u64) -> Self {
         let Some(line) = line else { return Self { text: Err("end_turn".to_owned()), tokens: 0 } };
         let said = line.content.iter().filter_map(|block| match block["type"].as_str() {
             Some("text") => block["text"].as_str(),
@@ -53,39 +54,26 @@ impl Told {
         };
         Self { tokens: line.output_tokens.unwrap_or(told.min(most)), text: failed.map_or(Ok(text), Err) }
     }
-}
 
-/// A block that stands for what was said before.
-#[derive(Debug, Clone, PartialEq)]
-pub(in super::super) struct Summary {
-    pub(in super::super) block: Value,
-}
-
-impl Summary {
-    /// At a threshold: a summary that failed has the content null.
-    pub(in super::super) fn at_threshold(told: &Told) -> Self {
-        Self { block: json!({"type": "compaction", "content": told.text.as_ref().ok()}) }
+    /// The block at a threshold: of a summary that failed, the content is null.
+    pub(in crate::double) fn at_threshold(&self) -> Value {
+        json!({"type": "compaction", "content": self.text.as_ref().ok()})
     }
 
-    /// On demand; `head`: the chain of tools and `system`. `None`: it failed.
-    pub(in super::super) fn on_demand(
-        told: &Told,
-        ask: &Ask,
-        head: &Hash,
-        signer: &mut Signer,
-    ) -> Option<Self> {
-        let mut block = json!({"type": "compaction", "content": told.text.as_ref().ok()?});
+    /// The block on demand; `head`: the chain of tools and `system`. `None`: it failed.
+    pub(in crate::double) fn on_demand(&self, ask: &Ask, head: &Hash, signer: &mut Signer) -> Option<Value> {
+        let mut block = json!({"type": "compaction", "content": self.text.as_ref().ok()?});
         let changes = tool_changes(&ask.request);
         if !changes.is_empty() {
             block["tool_changes"] = Value::from(changes);
         }
         signer.sign(&mut block, head, &ask.model);
-        Some(Self { block })
+        Some(block)
     }
 }
 
 /// The tokens that a summary is asked for with.
-pub(in super::super) fn asking(instructions: Option<&str>) -> u64 {
+pub(in crate::double) fn asking(instructions: Option<&str>) -> u64 {
     let own = instructions.filter(|text| !text.trim().is_empty());
     own.map_or(ASKING, tokens_of_text)
 }
@@ -122,7 +110,7 @@ fn tool_changes(request: &Request) -> Vec<Value> {
 }
 
 /// Whether a request may have the summaries that it has, and ask for the one that it asks for.
-pub(in super::super) fn check(ask: &Ask, signer: &Signer) -> Result<(), ApiError> {
+pub(in crate::double) fn check(ask: &Ask, signer: &Signer) -> Result<(), ApiError> {
     let blocks: Vec<(usize, usize, Value)> = messages(&ask.request)
         .flat_map(|(i, message)| {
             let blocks = message.blocks().iter().enumerate();
@@ -133,25 +121,22 @@ pub(in super::super) fn check(ask: &Ask, signer: &Signer) -> Result<(), ApiError
     let sealed = blocks.iter().find(|(_, _, block)| block["signature"].is_string());
     if let Some((i, j, block)) = sealed {
         if blocks.len() > 1 {
-            return Err(refusal("messages: at most one `compaction` block may be sent"));
+            return Err(Fault::TwoCompactions.error(&[]));
         }
         if (*i, *j) != (0, 0) {
-            let place = format!("messages.{i}.content.{j}");
-            return Err(refusal(&format!("{place}: a `compaction` block must come first in `messages`")));
+            return Err(Fault::LateCompaction.at(&format!("messages.{i}.content.{j}")));
         }
         if signer.judge(block, &Hash([0; 32]), &ask.model) == Standing::Forged {
-            return Err(refusal("messages.0.content.0: Invalid `signature` in `compaction` block"));
+            return Err(Fault::ForgedCompaction.error(&[]));
         }
         if ask.edits.iter().any(|edit| edit["type"] == "compact_20260112") {
-            return Err(refusal(
-                "context_management: `compact_20260112` cannot run on a signed `compaction` block",
-            ));
+            return Err(Fault::CompactedAgain.error(&[]));
         }
     }
     let field = |name: &str| ask.fields.get(name).unwrap_or(&Value::Null);
     let budget = &field("output_config")["task_budget"]["remaining"];
     if (ask.compacts || sealed.is_some()) && !budget.is_null() {
-        return Err(refusal("output_config.task_budget.remaining: cannot be combined with compaction"));
+        return Err(Fault::CompactionAndBudget.error(&[]));
     }
     if ask.compacts { check_demand(ask, &field) } else { Ok(()) }
 }
@@ -163,15 +148,14 @@ fn check_demand<'a>(ask: &Ask, field: &impl Fn(&str) -> &'a Value) -> Result<(),
         () if field("stop_sequences").as_array().is_some_and(|list| !list.is_empty()) => "stop_sequences",
         () if !field("output_config")["format"].is_null() => "output_config.format",
         () if matches!(choice, Some("any" | "tool")) => "tool_choice",
-        () => "",
+        () => return open_call(ask),
     };
-    if !refused.is_empty() {
-        return Err(refusal(&format!("{refused}: cannot be combined with `compaction`")));
-    }
+    Err(Fault::CompactionAndField.at(refused))
+}
+
+/// What is summed up does not end in a call without its result.
+fn open_call(ask: &Ask) -> Result<(), ApiError> {
     let last = messages(&ask.request).last().filter(|(_, message)| is_assistants(message));
     let open = last.filter(|(_, message)| message.blocks().last().is_some_and(|block| block.kind.is_call()));
-    if let Some((i, _)) = open {
-        return Err(refusal(&format!("messages.{i}: the last turn ends in a tool call without a result")));
-    }
-    Ok(())
+    open.map_or(Ok(()), |(i, _)| Err(Fault::CompactionOfOpenCall.at(&format!("messages.{i}"))))
 }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::super::ask::Purpose;
-use super::super::script::Line;
-use super::super::{Call, Double, Script, Settings};
 use super::*;
+use crate::double::ask::Purpose;
+use crate::double::script::Line;
+use crate::double::{Call, Double, Script, Settings};
 use crate::hash::Hash;
 
 const BETAS: [&str; 3] = ["context-management-2025-06-27", "compact-2026-01-12", "compact-2026-09-04"];
@@ -23,7 +23,7 @@ fn ask(request: &Value) -> Ask {
         ("anthropic-beta", &betas),
         ("x-api-key", "k"),
     ];
-    let call = Call::new("POST", "/v1/messages", &headers, &body);
+    let call = Call { method: "POST", path: "/v1/messages", headers: &headers, body: &body };
     let mut ask = Ask::read(&call, Purpose::Message, &Settings::default()).unwrap();
     request["model"].as_str().unwrap().clone_into(&mut ask.model);
     ask.edits = request["context_management"]["edits"].as_array().cloned().unwrap_or_default();
@@ -396,12 +396,12 @@ fn a_summary_may_fail() {
         (line(json!([{"type": "compaction", "content": null}]), None), Err("end_turn")),
         (None, Err("end_turn")),
     ] {
-        let told = Told::of(line, 1_000);
+        let told = Summary::of(line, 1_000);
         assert_eq!(told.text.as_deref().map_err(String::as_str), expected);
         assert!(told.tokens <= 1_000);
-        let block = Summary::at_threshold(&told).block;
+        let block = told.at_threshold();
         assert_eq!(block["content"].as_str(), expected.ok());
-        let demanded = Summary::on_demand(&told, &ask(&talk(1)), &Hash([0; 32]), &mut Signer::default());
+        let demanded = told.on_demand(&ask(&talk(1)), &Hash([0; 32]), &mut Signer::default());
         assert_eq!(demanded.is_some(), expected.is_ok());
         // One that failed changes nothing of what is read.
         let request = ask(&talk(3)).request;
@@ -441,9 +441,9 @@ fn a_summary_says_what_became_of_the_tools() {
         ),
         (vec![earlier, said("user"), system(std::slice::from_ref(&other))], json!([take, other])),
     ] {
-        let told = Told { text: Ok("Tea.".to_owned()), tokens: 1 };
-        let made = Summary::on_demand(&told, &ask(&whole(&messages)), &Hash([0; 32]), &mut Signer::default());
-        assert_eq!(made.unwrap().block["tool_changes"], expected);
+        let told = Summary { text: Ok("Tea.".to_owned()), tokens: 1 };
+        let made = told.on_demand(&ask(&whole(&messages)), &Hash([0; 32]), &mut Signer::default());
+        assert_eq!(made.unwrap()["tool_changes"], expected);
     }
 }
 

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::super::prompt::tokens_of_text;
 use super::kind_of;
 use crate::context::Kind;
+use crate::double::prompt::tokens_of_text;
 
 /// A block, as far as it goes.
 pub(super) struct Cut {

@@ -3,12 +3,12 @@
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::super::prompt::tokens_of_text;
-use super::super::script::tests::{ask, user};
-use super::super::script::{Play, Script};
-use super::super::seal::Signer;
-use super::super::stream::events;
 use super::*;
+use crate::double::prompt::tokens_of_text;
+use crate::double::script::tests::{ask, user};
+use crate::double::script::{Play, Script};
+use crate::double::seal::Signer;
+use crate::double::stream::events;
 
 fn say(content: &Value, ask: &Ask) -> Said {
     let line = Line { content: content.as_array().unwrap().clone(), ..Line::default() };

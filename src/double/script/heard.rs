@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::super::ask::Ask;
-use super::super::prompt::value_of;
 use crate::context::{Entry, Kind, Message, Role};
+use crate::double::ask::Ask;
+use crate::double::prompt::value_of;
 
 /// What was said, in short.
 #[derive(Debug, Clone, Default)]

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::ask::Ask;
 use super::heard::Heard;
 use super::{Line, text};
+use crate::double::ask::Ask;
 use crate::text::quote;
 
 /// An answer that repeats what was said last; or the call that the request demands.

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::super::ask::Ask;
-use super::super::prompt::{plain, value_of};
 use crate::context::{Entry, Request};
+use crate::double::ask::Ask;
+use crate::double::prompt::{plain, value_of};
 use crate::text::echo;
 
 /// Characters that are shown of what differs, and of what is the same before it.

@@ -2,11 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::ask::Ask;
+use super::failure::Failure;
+use super::fill::Fill;
 use super::heard::Heard;
 use super::read::{count_of, object, only, string_of};
 use super::{Line, Play, text};
-use crate::context::{ApiError, Kind};
+use crate::context::Kind;
+use crate::double::ask::Ask;
 use crate::text::{echo, nearest};
 
 /// Fields of a reply.
@@ -33,19 +35,6 @@ const STOPS: &[&str] = &[
     "refusal",
     "model_context_window_exceeded",
 ];
-/// Status, type and text of the API's errors.
-const ERRORS: &[(u16, &str, &str)] = &[
-    (400, "invalid_request_error", "Invalid request"),
-    (401, "authentication_error", "invalid x-api-key"),
-    (402, "billing_error", "Your credit balance is too low to access the Anthropic API."),
-    (403, "permission_error", "Your API key does not have permission to use the specified resource."),
-    (404, "not_found_error", "Not Found"),
-    (413, "request_too_large", "Request exceeds the maximum size"),
-    (429, "rate_limit_error", "This request would exceed your account's rate limit. Please try again later."),
-    (500, "api_error", "Internal server error"),
-    (504, "timeout_error", "Request timed out"),
-    (529, "overloaded_error", "Overloaded"),
-];
 
 /// What a line says.
 #[derive(Debug, Clone, Default)]
@@ -60,12 +49,6 @@ pub(super) struct Reply {
     fields: Map<String, Value>,
     /// Whether its summary was told before the rest of it.
     is_summary_told: bool,
-}
-
-#[derive(Debug, Clone)]
-struct Failure {
-    error: ApiError,
-    retry_after: Option<u64>,
 }
 
 impl Reply {
@@ -156,13 +139,7 @@ impl Reply {
     /// What a response that was recorded says.
     pub(super) fn recorded(status: u16, response: &Value) -> Result<Self, String> {
         if response["type"] == "error" {
-            let kind = response["error"]["type"].as_str().unwrap_or_default();
-            let known = ERRORS.iter().find(|(_, known, _)| *known == kind);
-            let of_status = ERRORS.iter().find(|(known, ..)| *known == status);
-            let (of_kind, kind, _) = known.or(of_status).unwrap_or(&ERRORS[7]);
-            let status = if (400..600).contains(&status) { status } else { *of_kind };
-            let message = response["error"]["message"].as_str().unwrap_or_default().to_owned();
-            let error = Failure { error: ApiError::new(status, kind, message), retry_after: None };
+            let error = Failure::recorded(status, response);
             return Ok(Self { error: Some(error), ..Self::default() });
         }
         if status != 200 {
@@ -240,36 +217,6 @@ impl Reply {
     }
 }
 
-impl Failure {
-    fn read(value: &Value) -> Result<Self, String> {
-        let fields = object(value, "`error`")?;
-        only(fields, "`error`", &["status", "type", "message", "retry_after"])?;
-        let (status, kind) = (count_of(fields, "status")?, string_of(fields, "type")?);
-        let status = status.map(|status| match u16::try_from(status) {
-            Ok(status @ 400..=599) => Ok(status),
-            _ => Err(format!("`status` of an error is from 400 to 599, not {status}")),
-        });
-        let status = status.transpose()?;
-        let row = match (&kind, status) {
-            (Some(kind), _) => {
-                let names: Vec<&str> = ERRORS.iter().map(|(_, name, _)| *name).collect();
-                ERRORS.iter().find(|(_, name, _)| name == kind).ok_or_else(|| {
-                    let nearest = nearest(kind, &names);
-                    format!("no error has the type `{}`; the nearest known one is `{nearest}`", echo(kind))
-                })?
-            }
-            (None, Some(status)) => {
-                let of_server = if status < 500 { &ERRORS[0] } else { &ERRORS[7] };
-                ERRORS.iter().find(|(known, ..)| *known == status).unwrap_or(of_server)
-            }
-            (None, None) => return Err("`error` needs a `status`, or a `type`".to_owned()),
-        };
-        let message = string_of(fields, "message")?.unwrap_or_else(|| row.2.to_owned());
-        let error = ApiError::new(status.unwrap_or(row.0), row.1, message);
-        Ok(Self { error, retry_after: count_of(fields, "retry_after")? })
-    }
-}
-
 /// A call of a tool, in short. One that brings its id is complete.
 fn call(value: &Value) -> Result<Value, String> {
     let fields = object(value, "`tool_use`")?;
@@ -326,54 +273,4 @@ fn summarised(content: &[Value]) -> Vec<Value> {
     let summary: Vec<&str> = texts.filter_map(|block| block["text"].as_str()).collect();
     let summary = if summary.is_empty() { Value::Null } else { json!(summary.join("\n")) };
     vec![json!({"type": "compaction", "content": summary})]
-}
-
-/// What stands for what in texts.
-struct Fill(Vec<(&'static str, String)>);
-
-impl Fill {
-    fn of(ask: &Ask, heard: &Heard) -> Self {
-        Self(vec![
-            ("{last}", heard.last.clone()),
-            ("{result}", heard.results.clone().unwrap_or_default()),
-            ("{model}", ask.model.clone()),
-            ("{turn}", heard.turns.to_string()),
-        ])
-    }
-
-    /// Fills in all texts but names: of a block, those that say something.
-    fn fill(&self, block: &mut Value) {
-        for name in ["text", "thinking", "input"] {
-            if let Some(value) = block.get_mut(name) {
-                self.deep(value);
-            }
-        }
-    }
-
-    fn deep(&self, value: &mut Value) {
-        match value {
-            Value::String(text) => *text = self.filled(text),
-            Value::Array(list) => list.iter_mut().for_each(|value| self.deep(value)),
-            Value::Object(fields) => fields.values_mut().for_each(|value| self.deep(value)),
-            _ => {}
-        }
-    }
-
-    /// In one pass: what was filled in is not looked at again.
-    fn filled(&self, text: &str) -> String {
-        let mut filled = String::with_capacity(text.len());
-        let mut rest = text;
-        while let Some(at) = rest.find('{') {
-            filled.push_str(&rest[..at]);
-            rest = &rest[at..];
-            let (name, with) = self
-                .0
-                .iter()
-                .find(|(name, _)| rest.starts_with(name))
-                .map_or(("{", "{"), |(name, with)| (*name, with));
-            filled.push_str(with);
-            rest = &rest[name.len()..];
-        }
-        filled + rest
-    }
 }

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::super::ask::Purpose;
-use super::super::{Call, Settings};
 use super::*;
+use crate::double::ask::Purpose;
+use crate::double::{Call, Settings};
 
 /// A request that lacks nothing, with some fields of its own.
-pub(in super::super) fn ask(request: &Value) -> Ask {
+pub(in crate::double) fn ask(request: &Value) -> Ask {
     let mut whole = json!({"model": "claude-opus-5", "max_tokens": 1_000, "messages": [user("Hello.")]});
     for (name, value) in request.as_object().unwrap() {
         whole[name] = value.clone();
@@ -19,11 +19,11 @@ pub(in super::super) fn ask(request: &Value) -> Ask {
         ("anthropic-beta", "compact-2026-09-04"),
     ];
     let body = whole.to_string();
-    let call = Call::new("POST", "/v1/messages", &headers, &body);
+    let call = Call { method: "POST", path: "/v1/messages", headers: &headers, body: &body };
     Ask::read(&call, Purpose::Message, &Settings::default()).unwrap()
 }
 
-pub(in super::super) fn user(text: &str) -> Value {
+pub(in crate::double) fn user(text: &str) -> Value {
     json!({"role": "user", "content": text})
 }
 
@@ -473,4 +473,7 @@ fn the_examples_of_the_format_are_scripts() {
     for example in examples {
         Script::from_lines(example).unwrap_or_else(|bad| panic!("{example}: {bad}"));
     }
+    // Longer ones are broken where they are shown, and can be copied no more.
+    let long: Vec<&str> = Script::FORMAT.lines().filter(|line| line.len() > 98).collect();
+    assert!(long.is_empty(), "{long:?}");
 }

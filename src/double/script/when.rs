@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::super::ask::Ask;
 use super::heard::Heard;
 use super::read::{bool_of, count_of, object, only, string_of};
+use crate::double::ask::Ask;
 
 /// What must hold, all of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

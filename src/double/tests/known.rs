@@ -97,6 +97,19 @@ fn thinking_comes_back_as_it_was_or_is_refused() {
     let answer = api.create(&moved, &["thinking-binding-controls-2026-08-01"]).unwrap();
     let dropped = json!([{"type": "thinking_dropped", "path": "messages.1.content.0", "reason": "prefix_binding_mismatch"}]);
     assert_eq!(answer["input_transformations"], dropped);
+
+    // What is dropped is not counted either.
+    moved.as_object_mut().unwrap().shift_remove("max_tokens");
+    let headers = [
+        ("content-type", "application/json"),
+        ("anthropic-version", "2023-06-01"),
+        ("anthropic-beta", "thinking-binding-controls-2026-08-01"),
+        ("x-api-key", "any"),
+    ];
+    let body = moved.to_string();
+    let call = Call { method: "POST", path: "/v1/messages/count_tokens", headers: &headers, body: &body };
+    let Body::Json(counted) = api.answer(&call, Duration::ZERO).body else { panic!("it is no stream") };
+    assert_eq!(counted, json!({"input_tokens": answer["usage"]["input_tokens"]}));
 }
 
 #[test]
