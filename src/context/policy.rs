@@ -1,6 +1,6 @@
 //! What is to be done about a conversation that grows, and when.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::profile::Profile;
 use super::strategy::{ClearToolUses, Delegate, Retention, Summary};
@@ -19,6 +19,7 @@ use super::strategy::{ClearToolUses, Delegate, Retention, Summary};
 /// )?;
 /// assert_eq!(policy.budget, Budget::tokens(150_000, 30_000)?);
 /// assert!(serde_json::from_str::<Policy>(r#"{"strategies": [], "budgets": 3}"#).is_err());
+/// assert!(serde_json::from_str::<Strategy>(r#"{"type": "sliding_window", "messages": 3}"#).is_err());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -48,6 +49,7 @@ pub struct Policy {
 #[non_exhaustive]
 pub enum Strategy {
     /// The latest messages stay, as many as the low mark allows.
+    #[serde(deserialize_with = "no_fields")]
     SlidingWindow,
     /// A summary takes the place of all but the latest messages.
     Summary(Summary),
@@ -179,6 +181,14 @@ pub enum Flush {
     Never,
     /// It is, once before each edit, when nine tenths of the high mark are reached.
     BeforeEdits,
+}
+
+/// A strategy without fields.
+fn no_fields<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Nothing {}
+    Nothing::deserialize(from).map(|Nothing {}| ())
 }
 
 fn first_and_latest_task() -> Vec<Pin> {

@@ -72,12 +72,33 @@ impl Fold<'_> {
         let candidates = self.candidates(unit);
         let all: f64 = candidates.iter().map(|candidate| candidate.cost).sum();
         let mut stays = window::choose(&candidates, float(target) - (size - all));
+        self.begin_with_a_question(&candidates, &mut stays);
         if self.policy.profile.binding == Binding::Ignore {
             self.begin_with_thinking(&candidates, &mut stays);
         }
         if self.leave_out(&candidates, &stays, by) && by == By::FullWindow {
             self.warn(Warning::FullWindow);
         }
+    }
+
+    /// An answer whose question goes does, too, when it is alone: the next atom is a question again.
+    fn begin_with_a_question(&self, candidates: &[Candidate], stays: &mut [bool]) {
+        let Some(gap) = stays.iter().rposition(|stays| !stays) else { return };
+        let first = gap + 1;
+        let is_alone = self.is_question(gap) && !self.is_question(first) && self.is_question(first + 1);
+        let is_needed = candidates.iter().any(|one| one.needs.contains(&first));
+        if is_alone && !is_needed && !candidates[first].must {
+            stays[first] = false;
+        }
+    }
+
+    /// Whether an atom of those that are live is words of the user.
+    pub(super) fn is_question(&self, at: usize) -> bool {
+        let first = self.live.get(at).and_then(|live| self.transcript.get(live.messages.start));
+        first.is_some_and(|message| {
+            let has_results = message.blocks().iter().any(|block| block.kind == Kind::ToolResult);
+            message.role() == Role::User && !has_results
+        })
     }
 
     /// Older models want thinking at the beginning of a turn that goes on. Where a cut takes that away, and taking a little

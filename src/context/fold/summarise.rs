@@ -16,6 +16,9 @@ impl Fold<'_> {
         let end = self.live.last()?.messages.end;
         let latest = end.saturating_sub(summary.keep);
         let kept = self.live.partition_point(|live| live.messages.end <= latest).min(self.live.len() - 1);
+        // What is answered stays with its answer.
+        let is_answer = kept > 0 && !self.is_question(kept) && self.is_question(kept - 1);
+        let kept = if is_answer { kept - 1 } else { kept };
         let upto = self.live[kept].messages.start;
         let candidates = self.candidates(self.policy.budget.unit());
         let stays = summary_leaves(&candidates, upto);

@@ -55,8 +55,29 @@ fn a_cut_does_not_land_between_two_results_of_one_round() {
 fn an_odd_window_does_not_start_with_the_assistant() {
     let messages: Vec<Value> =
         (0..9).map(|n| if n % 2 == 0 { user("question") } else { assistant("answer") }).collect();
+    let policy = Policy { pins: vec![], ..window(9, 3) };
+    assert_eq!(sent(&messages, &policy)[0], user("[… 6 messages left out …]"));
+    // An answer alone, without its question, does not stay.
     let policy = Policy { pins: vec![], ..window(9, 2) };
-    assert_eq!(sent(&messages, &policy)[0], user("[… 7 messages left out …]"));
+    assert_eq!(sent(&messages, &policy), [user("[… 8 messages left out …]"), user("question")]);
+}
+
+#[test]
+fn a_summary_does_not_part_a_question_from_its_answer() {
+    let messages: Vec<Value> = (0..9)
+        .map(|n| if n % 2 == 0 { user(&format!("question {n}")) } else { assistant("answer") })
+        .collect();
+    let summary = Summary { keep: 2, ..Summary::default() };
+    let policy = Policy {
+        pins: vec![],
+        ..Policy::new(Budget::messages(9, 1).unwrap(), vec![Strategy::Summary(summary)])
+    };
+    let mut log = transcript(&messages);
+    let wanted = plan(&log, &policy).unwrap().wanted.unwrap();
+    assert_eq!(wanted.upto, 6);
+    log.note(wanted.answered("It is about tea."));
+    let sent = rendered(&log, &plan(&log, &policy).unwrap());
+    assert_eq!(sent[1..], messages[6..]);
 }
 
 #[test]
