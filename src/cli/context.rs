@@ -128,9 +128,28 @@ summary: send its `messages` with its `max_tokens` to a model of your choice, ad
 `upto`, `facts` and `room` are needed there), and ask again. \
 What cannot fit, whatever is left out, gets {\"error\": {\"type\": \"cannot_fit\", \"min\": TOKENS, \"limit\": TOKENS, …}}.
 
-A policy in JSON: {\"strategies\": [{\"type\": \"sliding_window\"}], \"budget\": {\"unit\": \"tokens\", \"high\": 150000, \"low\": 30000}} and, \
-if any, `pins`, `output`, `profile`, `flush`. Without `profile` the policy is for --model, else for the request's `model`; without \
-`output` the request's `max_tokens` is kept free.";
+A policy in JSON; this has all that one may have, and other fields are refused:
+{\"strategies\": [
+   {\"type\": \"clear_tool_uses_20250919\", \"trigger\": {\"type\": \"input_tokens\", \"value\": 100000},
+    \"keep\": {\"type\": \"tool_uses\", \"value\": 3},
+    \"clear_at_least\": {\"type\": \"input_tokens\", \"value\": 20000},
+    \"exclude_tools\": [\"memory\"], \"clear_tool_inputs\": false, \"spill_to\": \"/memories/context\"},
+   {\"type\": \"sliding_window\"},
+   {\"type\": \"summary\", \"keep\": 5, \"window\": 200000, \"max_tokens\": 2000, \"facts\": 4000},
+   {\"type\": \"retention\", \"keywords\": [\"decision\", \"error\"], \"half_life\": 20},
+   {\"type\": \"delegate\", \"edits\": [{\"type\": \"clear_tool_uses_20250919\"}]}],
+ \"budget\": {\"unit\": \"tokens\", \"high\": 150000, \"low\": 30000},
+ \"pins\": [\"first_task\", \"latest_task\", {\"message\": 7}],
+ \"output\": 8192,
+ \"flush\": \"before_edits\",
+ \"profile\": {\"window\": 200000, \"binding\": \"strip_thinking\", \"prefill\": false,
+             \"mid_system\": false, \"cache\": {\"write\": 1.25, \"read\": 0.1}}}
+Only `strategies` and `budget` must be there. Strategies are tried in their order, from the high mark down to the low one, which count \
+tokens or \"messages\"; `flush` tells the model before anything goes. Without `profile` the policy is for --model, else for the \
+request's `model`; without `output` the request's `max_tokens` is kept free.
+
+A preset is a policy with one strategy: `sliding_window=N` begins above N messages, `selective_retention=N` above N tokens, \
+`compact_with_summary=N` at N tokens; each goes down to half. These are marks, not limits: the limit is the window.";
 
 const PLAN_EXAMPLES: &str = "\
 Examples:
@@ -273,4 +292,18 @@ fn say(answer: Answer) -> Result<Reader, Fault> {
     }
     bytes.push(b'\n');
     pipe::say(&bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::Policy;
+
+    #[test]
+    fn the_policy_of_the_help_is_one() {
+        let from = PLAN_ABOUT.find("{\"strategies\"").unwrap();
+        let to = from + PLAN_ABOUT[from..].find("\nOnly `strategies`").unwrap();
+        let policy: Policy = serde_json::from_str(&PLAN_ABOUT[from..to]).unwrap();
+        assert_eq!((policy.strategies.len(), policy.pins.len()), (5, 3));
+    }
 }
