@@ -118,8 +118,8 @@ A line may be {\"request\": REQUEST} or {\"messages\": LIST} with, beside it:
   \"notes\": a list of what was learned on the way
 
 A note has \"after\": N, the number of messages that were there (without it: all of the line), and one of:
-  \"usage\": what the API reported, and \"edits\": how many the plan of that request had
-  \"wanted\": what a plan wanted, and \"answer\": the summary that the model wrote
+  \"usage\": what the API reported, after its answer, and \"edits\": how many the plan of that request had
+  \"wanted\": what a plan wanted, and \"answer\": the text that the model wrote
   \"note\": {\"summary_failed\": {\"why\": TEXT}}, or \"flushed\"
 
 The answer is the plan: `atoms` (which messages are sent, as what: pinned, state, newest, kept, compacted; or left_out or summarised by \
@@ -162,9 +162,9 @@ Give what is to be sent of a conversation.
 
 A line is one of `plan` with \"plan\": PLAN beside it, as `plan` answered it. Without one it is planned first, which gives the same.
 
-The answer: {\"request\": REQUEST, \"needs\", \"spills\", \"wanted\", \"flush\", \"warnings\"}, with `messages` in place of `request` for a \
+The answer: {\"request\": REQUEST, \"needs\", \"edits\", \"spills\", \"wanted\", \"flush\", \"warnings\"}, with `messages` in place of `request` for a \
 list of messages. The request has all its other fields as they came, and what `needs` says, but for `betas`: those are for the header \
-anthropic-beta. (`lacks_thinking`: a `thinking` that is `enabled` is `disabled` until the turn ends.) `spills` are memory files to write first, each with `path` and `text`. While a summary is `wanted`, the conversation is \
+anthropic-beta. (`lacks_thinking`: a `thinking` that is `enabled` is `disabled` until the turn ends.) `edits` is their number, for the note of its `usage`. `spills` are memory files to write first, each with `path` and `text`. While a summary is `wanted`, the conversation is \
 as it was.";
 
 const RENDER_EXAMPLES: &str = "\

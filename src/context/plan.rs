@@ -2,7 +2,10 @@
 
 use std::ops::Range;
 
+use serde::de::Deserializer;
+use serde::ser::{Error as _, Serializer};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use super::fold::Fold;
 use super::policy::Policy;
@@ -188,7 +191,8 @@ pub struct Needs {
 pub struct Wanted {
     /// The first message that the summary is not about.
     pub upto: usize,
-    /// The `messages` of the request: one message of the user, without calls, thinking and files.
+    /// The `messages` of the request, as a JSON list: one message of the user, without calls, thinking and files.
+    #[serde(serialize_with = "as_json", deserialize_with = "from_json")]
     pub messages: String,
     /// The `max_tokens` of the request.
     pub max_tokens: u64,
@@ -207,6 +211,15 @@ impl Wanted {
         }
         Note::Summary { upto: self.upto, text: summary::with_facts(text, &self.facts, self.room) }
     }
+}
+
+/// Writes JSON as what it is, not as a string.
+fn as_json<S: Serializer>(json: &str, to: S) -> Result<S::Ok, S::Error> {
+    serde_json::from_str::<&RawValue>(json).map_err(S::Error::custom)?.serialize(to)
+}
+
+fn from_json<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    Box::<RawValue>::deserialize(from).map(|json| json.get().to_owned())
 }
 
 /// What the host should hear of.

@@ -156,7 +156,7 @@ fn a_summary_is_wanted_answered_and_stands() {
     let line = json!({"messages": messages, "policy": "compact_with_summary=100"});
     let wanted = value(&ask(&["plan"], &[line.to_string()])[0])["wanted"].take();
     assert!(wanted["max_tokens"].as_u64().unwrap() > 0, "{wanted}");
-    let summariser: Value = value(wanted["messages"].as_str().unwrap());
+    let summariser = &wanted["messages"];
     assert!(summariser[0]["content"].as_str().unwrap().contains("number 12"), "{summariser}");
 
     let mut short = wanted.clone();

@@ -130,6 +130,7 @@ fn rendered(request: &Request, transcript: &Transcript, plan: &Plan) -> Result<S
     Ok(object(&[
         (name(request), whole),
         ("needs", json!(plan.needs).to_string()),
+        ("edits", plan.edits.len().to_string()),
         ("spills", json!(spills).to_string()),
         ("wanted", json!(plan.wanted).to_string()),
         ("flush", json!(plan.flush).to_string()),

@@ -51,6 +51,8 @@ struct Wrapped<'a> {
     _repairs: Option<IgnoredAny>,
     #[serde(rename = "needs")]
     _needs: Option<IgnoredAny>,
+    #[serde(rename = "edits")]
+    _edits: Option<IgnoredAny>,
     #[serde(rename = "spills")]
     _spills: Option<IgnoredAny>,
     #[serde(rename = "wanted")]
@@ -62,8 +64,10 @@ struct Wrapped<'a> {
 }
 
 /// What tells a wrapped conversation from a request: the API has no such fields.
-const BESIDE: [&str; 10] =
-    ["request", "notes", "policy", "plan", "repairs", "needs", "spills", "wanted", "flush", "warnings"];
+const BESIDE: [&str; 10] = [
+    "request", "notes", "policy", "plan", "repairs", "needs", "edits", "spills", "wanted", "flush",
+    "warnings",
+];
 
 /// A note, as it stands in `notes`.
 #[derive(Deserialize)]
