@@ -43,9 +43,13 @@ fn valid_histories_of_every_kind_of_block_are_answered() {
         let mut api = Double::new(Script::default());
         let (request, betas) = whole(&history);
         let request = api.signed(&request).unwrap();
-        let answer = api
-            .create(&request, &betas.iter().map(String::as_str).collect::<Vec<_>>())
-            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        let answer = api.create(&request, &betas.iter().map(String::as_str).collect::<Vec<_>>());
+        // A history may have fields of a host's beside those of the API, which takes none.
+        if name == "fields_of_messages" {
+            assert_eq!(answer.unwrap_err().message, "messages.0.id: Extra inputs are not permitted");
+            continue;
+        }
+        let answer = answer.unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(answer["role"], "assistant", "{name}");
     }
 }
