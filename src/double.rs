@@ -268,7 +268,8 @@ impl Double {
         let mut ask = Ask::read(call, Purpose::Message, &self.settings)?;
         let sent = self.judged(&ask)?;
         if !sent.dropped.is_empty() {
-            ask.request = prompt::without(&ask.request, &sent.dropped);
+            let kept = prompt::without(&ask.request, &sent.dropped);
+            ask.whole = Some(std::mem::replace(&mut ask.request, kept));
         }
         let Edited { request, applied, compaction } = edit::edit(&ask, &sent);
         let read = Prompt::of(&request, &ask.model, &self.signer, false);

@@ -104,6 +104,24 @@ fn thinking_comes_back_as_it_was_or_is_refused() {
 }
 
 #[test]
+fn a_session_with_thinking_that_was_dropped_is_played_as_it_was_recorded() {
+    let script = r#"{"when":{},"reply":{"thinking":"Tea.","text":"Green."}}"#;
+    let mut api = Double::new(Script::from_lines(script).unwrap());
+    let mut request = json!({"model": "claude-opus-5", "max_tokens": 100,
+        "messages": [{"role": "user", "content": "Tea?"}]});
+    let first = api.create(&request, &[]).unwrap();
+    let messages = request["messages"].as_array_mut().unwrap();
+    messages.push(json!({"role": "assistant", "content": first["content"]}));
+    messages.push(json!({"role": "user", "content": "Which?"}));
+    request["model"] = json!("claude-opus-5-5");
+    let second = api.create(&request, &[]).unwrap();
+
+    let line = json!({"request": request, "response": second}).to_string();
+    let mut replay = Double::new(Script::from_lines(&line).unwrap());
+    assert_eq!(replay.create(&request, &[]).unwrap()["content"][1]["text"], "Green.");
+}
+
+#[test]
 fn what_does_not_fit_is_refused() {
     let settings = Settings { window: Some(1_000), ..Settings::default() };
     let mut api = Double::with(Script::default(), settings);
