@@ -11,8 +11,8 @@ use serde_json::Value;
 use super::block::{Block, Kind};
 use super::message::Message;
 use super::plan::To;
-use super::render;
 use super::speech;
+use super::{render, request};
 
 /// What a content is made of. A difference of two may be negative.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -62,7 +62,10 @@ impl Mix {
         Self::of_json(block.kind, message.block_json(block))
     }
 
+    /// Cache marks are no part of what a model reads: where they are does not change it.
     fn of_json(kind: Kind, json: &str) -> Self {
+        let bare = memmem::find(json.as_bytes(), b"\"cache_control\"").map(|_| request::unmarked(json));
+        let json = bare.as_deref().unwrap_or(json);
         match kind {
             Kind::Thinking => match speech::thinking(json) {
                 Some(bytes) => Self { prose: signed(bytes), ..Self::default() },

@@ -75,7 +75,7 @@ impl Prompt {
             for part in parts_of(request, field) {
                 chain = link(&chain, field, &part);
                 let frame = if prompt.parts.is_empty() && at == At::Tool { TOOLS } else { FRAME };
-                let tokens = frame + count(&Mix::of_text(&part.to_string()));
+                let tokens = frame + count(&Mix::of_text(&plain(&part)));
                 prompt.parts.push(Part { at, kind: None, chain, tokens, mark: Mark::of(&part) });
             }
         }
@@ -301,6 +301,28 @@ mod tests {
         assert_eq!(other.parts[0].mark, Some(Mark::FiveMinutes));
         let third = prompt(&json!({"system": "Be short!", "messages": [{"role": "user", "content": "a"}]}));
         assert_ne!(one.parts[1].chain, third.parts[1].chain);
+    }
+
+    #[test]
+    fn a_cache_mark_has_no_tokens() {
+        let request = |marks: bool| {
+            let mut request = json!({
+                "tools": [{"name": "tea", "input_schema": {"type": "object"}}],
+                "system": [{"type": "text", "text": "Be short."}],
+                "messages": [
+                    {"role": "user", "content": [{"type": "text", "text": "Tea?"}]},
+                    {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "tea", "input": {}}]},
+                    {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1",
+                        "content": [{"type": "text", "text": "Green."}]}]}]});
+            let places =
+                ["/tools/0", "/system/0", "/messages/0/content/0", "/messages/2/content/0/content/0"];
+            for place in places.iter().filter(|_| marks) {
+                request.pointer_mut(place).unwrap()["cache_control"] =
+                    json!({"type": "ephemeral", "ttl": "1h"});
+            }
+            prompt(&request).parts.iter().map(|part| part.tokens).collect::<Vec<_>>()
+        };
+        assert_eq!(request(true), request(false));
     }
 
     #[test]

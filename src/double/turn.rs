@@ -130,7 +130,8 @@ impl Double {
     fn read(&self, ask: &mut Ask) -> Result<(Prompt, Edited, Prompt), ApiError> {
         let sent = self.judged(ask)?;
         if !sent.dropped.is_empty() {
-            ask.request = prompt::without(&ask.request, &sent.dropped);
+            let kept = prompt::without(&ask.request, &sent.dropped);
+            ask.whole = Some(std::mem::replace(&mut ask.request, kept));
         }
         let edited = edit::edit(ask, &sent);
         let read = Prompt::of(&edited.request, &ask.model, &self.signer, false);

@@ -232,11 +232,11 @@ impl ToolUses {
         (message, block): (&Message, &Block),
     ) -> Use {
         let tool = called.and_then(|(_, block)| block.tool.as_deref()).unwrap_or_default();
-        let bare = without_result(value_of(message, block)).to_string();
+        let bare = unmarked(without_result(value_of(message, block))).to_string();
         let mut saves = tokens_of(message, block).saturating_sub(tokens_of_text(&bare));
         let clears_input = self.clears_input(tool);
         if let Some((message, block)) = called.filter(|_| clears_input) {
-            let bare = without_input(value_of(message, block)).to_string();
+            let bare = unmarked(without_input(value_of(message, block))).to_string();
             saves += tokens_of(message, block).saturating_sub(tokens_of_text(&bare));
         }
         let is_kept = self.exclude_tools.iter().any(|one| one == tool);
@@ -261,6 +261,12 @@ impl ToolUses {
         }
         saved
     }
+}
+
+/// A block without its cache mark, which has no tokens.
+fn unmarked(mut block: Value) -> Value {
+    block.as_object_mut().and_then(|fields| fields.shift_remove("cache_control"));
+    block
 }
 
 fn without_result(mut block: Value) -> Value {

@@ -34,7 +34,7 @@ impl Recorded {
     /// How a request differs from what was recorded, if it does: cache marks, fields that are null, and how blocks are
     /// spread over messages of one role do not count.
     pub(super) fn parts_with(&self, ask: &Ask) -> Option<String> {
-        let sent = parts_of(&ask.request);
+        let sent = parts_of(ask.whole.as_ref().unwrap_or(&ask.request));
         let same = |(a, b): (&Part, &Part)| a.role == b.role && a.says == b.says;
         let at = sent.iter().zip(&self.parts).take_while(|pair| same(*pair)).count();
         let place = |part: &Part| format!("messages.{}.content.{}", part.message, part.block);
