@@ -1,4 +1,5 @@
-//! A stand-in for the Messages API: it refuses what the API refuses, with the same words, and plays what it is told to.
+//! A stand-in for the Messages API: it refuses what the API refuses, in the same words where they are known, and
+//! plays what it is told to.
 //!
 //! It has no model. What it says comes from a [`Script`]; what it checks is real: the head of the request, every rule of
 //! [`context`](crate::context), signatures of thinking (bound to what stands before it), the window. What it reports is
