@@ -197,12 +197,7 @@ impl Double {
         self.calls += 1;
         let key = self.settings.key.clone().unwrap_or_else(|| "in-process".to_owned());
         let betas = betas.join(",");
-        let mut headers = vec![
-            ("content-type", "application/json"),
-            ("anthropic-version", "2023-06-01"),
-            ("x-api-key", &key),
-        ];
-        headers.extend((!betas.is_empty()).then_some(("anthropic-beta", betas.as_str())));
+        let headers = headers(&key, &betas);
         let body = request.to_string();
         let call = Call { method: "POST", path: "/v1/messages", headers: &headers, body: &body };
         let (made, _) = self.message(&call, now).map_err(|refusal| refusal.error)?;
@@ -256,6 +251,16 @@ impl Double {
         self.threads.keep(turn, &made.message, now);
         Ok((made, played))
     }
+}
+
+/// The headers of a call that is in order.
+fn headers<'a>(key: &'a str, betas: &'a str) -> [(&'a str, &'a str); 4] {
+    [
+        ("content-type", "application/json"),
+        ("anthropic-version", "2023-06-01"),
+        ("x-api-key", key),
+        ("anthropic-beta", betas),
+    ]
 }
 
 /// Why there is no message.

@@ -106,12 +106,7 @@ fn thinking_comes_back_as_it_was_or_is_refused() {
 
     // What is dropped is not counted either.
     moved.as_object_mut().unwrap().shift_remove("max_tokens");
-    let headers = [
-        ("content-type", "application/json"),
-        ("anthropic-version", "2023-06-01"),
-        ("anthropic-beta", "thinking-binding-controls-2026-08-01"),
-        ("x-api-key", "any"),
-    ];
+    let headers = headers("any", "thinking-binding-controls-2026-08-01");
     let body = moved.to_string();
     let call = Call { method: "POST", path: "/v1/messages/count_tokens", headers: &headers, body: &body };
     let Body::Json(counted) = api.answer(&call, Duration::ZERO).body else { panic!("it is no stream") };
