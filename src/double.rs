@@ -1,4 +1,5 @@
-//! A stand-in for the Messages API: it refuses what the API refuses, with the same words, and plays what it is told to.
+//! A stand-in for the Messages API: it refuses what the API refuses, in the same words where they are known, and
+//! plays what it is told to.
 //!
 //! It has no model. What it says comes from a [`Script`]; what it checks is real: the head of the request, every rule of
 //! [`context`](crate::context), signatures of thinking (bound to what stands before it), the window. What it reports is
@@ -196,12 +197,7 @@ impl Double {
         self.calls += 1;
         let key = self.settings.key.clone().unwrap_or_else(|| "in-process".to_owned());
         let betas = betas.join(",");
-        let mut headers = vec![
-            ("content-type", "application/json"),
-            ("anthropic-version", "2023-06-01"),
-            ("x-api-key", &key),
-        ];
-        headers.extend((!betas.is_empty()).then_some(("anthropic-beta", betas.as_str())));
+        let headers = headers(&key, &betas);
         let body = request.to_string();
         let call = Call { method: "POST", path: "/v1/messages", headers: &headers, body: &body };
         let (made, _) = self.message(&call, now).map_err(|refusal| refusal.error)?;
@@ -255,6 +251,16 @@ impl Double {
         self.threads.keep(turn, &made.message, now);
         Ok((made, played))
     }
+}
+
+/// The headers of a call that is in order.
+fn headers<'a>(key: &'a str, betas: &'a str) -> [(&'a str, &'a str); 4] {
+    [
+        ("content-type", "application/json"),
+        ("anthropic-version", "2023-06-01"),
+        ("x-api-key", key),
+        ("anthropic-beta", betas),
+    ]
 }
 
 /// Why there is no message.

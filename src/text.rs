@@ -7,6 +7,7 @@ use crate::path;
 
 mod diff;
 mod edit;
+mod fill;
 mod find;
 mod lines;
 mod merge;
@@ -15,6 +16,7 @@ mod scan;
 
 pub use diff::unified;
 pub use edit::{NotReplaced, insert, replace};
+pub(crate) use fill::fill;
 pub use find::{How, Line, Pattern, PatternError};
 pub use lines::{Body, body_under, pick, push_snippet};
 pub use merge::{Merged, merge};

@@ -324,8 +324,8 @@ Examples:
 pub(super) const DOUBLE_ABOUT: &str = "\
 Stand in for the Messages API on a port: refuse what it refuses, say what a script says.
 
-It has no model, and needs no key. Requests are judged as the API judges them, with its words: their fields, calls of tools and their \
-results, thinking that was altered, the window. Tokens are counted, those of the prompt cache too. What is said comes from --script, \
+It has no model, and needs no key. Requests are judged as the API judges them, in its words where they are known: their fields, calls of tools \
+and their results, thinking that was altered, the window. Tokens are counted, those of the prompt cache too. What is said comes from --script, \
 a line for each reply; without one, it repeats what it was told last.
 
 When it listens, it prints its base URL on standard output, one line; a line on standard error for each request says what became of it, \

@@ -30,6 +30,7 @@ use super::fields::Fields;
 use super::message::{Malformed, Message, Role};
 use super::profile::Profile;
 use super::request::{Entry, Request};
+use crate::text;
 
 mod compare;
 mod content;
@@ -283,14 +284,19 @@ fn fill(text: &str, path: &str, place: Place, facts: &Facts) -> String {
         Place::Block(i, j) | Place::Part(i, j, _) => (i, j),
         _ => (0, 0),
     };
-    text.replace("{path}", path)
-        .replace("{i}", &i.to_string())
-        .replace("{j}", &j.to_string())
-        .replace("{n}", &facts.number.to_string())
-        .replace("{max}", &facts.most.to_string())
-        .replace("{type}", &facts.kind)
-        .replace("{result}", &facts.result)
-        .replace("{id}", &facts.ids.join(", "))
+    let field = path.split('.').next().unwrap_or_default();
+    let facts: [(&str, &str); 9] = [
+        ("path", path),
+        ("field", field),
+        ("i", &i.to_string()),
+        ("j", &j.to_string()),
+        ("n", &facts.number.to_string()),
+        ("max", &facts.most.to_string()),
+        ("type", &facts.kind),
+        ("result", &facts.result),
+        ("id", &facts.ids.join(", ")),
+    ];
+    text::fill(text, &facts)
 }
 
 /// What is known of the signature of a block of thinking.

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::context::ApiError;
+use crate::text::fill;
 
 /// A way in which a call is wrong: a row of `faults.json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
@@ -51,7 +52,6 @@ pub(crate) enum Fault {
     NoSuchTag,
     NoTag,
     BlankStop,
-    EmptySystem,
     ToolTwice,
     PropertyKeys,
     CombinedSchema,
@@ -145,28 +145,6 @@ impl Fault {
     pub(super) fn at(self, path: &str) -> ApiError {
         self.error(&[("path", path)])
     }
-}
-
-/// A text with facts in it; what comes out of a fact is not filled again.
-fn fill(text: &str, facts: &[(&str, &str)]) -> String {
-    let mut filled = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once('{') {
-        filled.push_str(before);
-        let fact = after.split_once('}').and_then(|(name, rest)| {
-            let (_, value) = facts.iter().find(|(known, _)| *known == name)?;
-            Some((value, rest))
-        });
-        let Some((value, after)) = fact else {
-            filled.push('{');
-            rest = after;
-            continue;
-        };
-        filled.push_str(value);
-        rest = after;
-    }
-    filled.push_str(rest);
-    filled
 }
 
 /// The body that the API sends with an error.

@@ -121,17 +121,12 @@ fn refusal(fault: Fault, field: &str) -> Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::double::{Answer, Body, Call, Double, Script};
+    use crate::double::{Answer, Body, Call, Double, Script, headers};
 
     const BETA: &str = "message-threads-2026-08-12";
 
     fn ask(api: &mut Double, request: &Value, now: u64) -> Answer {
-        let headers = [
-            ("content-type", "application/json"),
-            ("anthropic-version", "2023-06-01"),
-            ("x-api-key", "any"),
-            ("anthropic-beta", BETA),
-        ];
+        let headers = headers("any", BETA);
         let body = request.to_string();
         api.answer(
             &Call { method: "POST", path: "/v1/messages", headers: &headers, body: &body },

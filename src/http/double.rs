@@ -33,6 +33,7 @@ pub struct Seen<'a> {
 
 /// A stand-in that answers on a port, until it is dropped.
 #[derive(Debug)]
+#[must_use = "it ends when it is dropped"]
 pub struct Running {
     address: SocketAddr,
     /// Ends it when it is dropped.

@@ -23,7 +23,7 @@ impl Asked<'_> {
     /// Whether the request breaks no rule; of several that it breaks, the first is told.
     pub(super) fn check(&self) -> Checked {
         self.length()?;
-        self.texts()?;
+        self.stops()?;
         self.tools()?;
         self.thinking()?;
         self.choice()?;
@@ -72,12 +72,9 @@ impl Asked<'_> {
         ]))
     }
 
-    fn texts(&self) -> Checked {
+    fn stops(&self) -> Checked {
         let is_blank = |text: &Value| text.as_str().is_some_and(|text| text.trim().is_empty());
-        if self.list("stop_sequences").iter().any(is_blank) {
-            return Err(Fault::BlankStop.error(&[]));
-        }
-        refuse_if(self.list("system").iter().any(|part| part["text"] == ""), Fault::EmptySystem, "")
+        refuse_if(self.list("stop_sequences").iter().any(is_blank), Fault::BlankStop, "")
     }
 
     fn tools(&self) -> Checked {

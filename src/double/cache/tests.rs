@@ -5,7 +5,7 @@
 //! without; `*15`: so many of them. Every block has about 600 tokens.
 
 use super::*;
-use crate::double::{Call, Settings, ask::Purpose, seal::Signer};
+use crate::double::{Call, Settings, ask::Purpose, headers, seal::Signer};
 
 const MODEL: &str = "claude-opus-5";
 
@@ -65,8 +65,7 @@ fn take(cache: &mut Cache, request: &Value, seconds: u64) -> [usize; 3] {
     fields.retain(|name, value| !BEHIND.contains(&&**name) && *value != json!([]));
     fields.insert("model".to_owned(), json!(MODEL));
     let body = plain.to_string();
-    let headers =
-        [("content-type", "application/json"), ("anthropic-version", "2023-06-01"), ("x-api-key", "k")];
+    let headers = headers("any", "");
     let call = Call { method: "POST", path: "/v1/messages", headers: &headers, body: &body };
     let mut ask = Ask::read(&call, Purpose::Message, &Settings::default()).unwrap();
     for name in BEHIND.iter().filter(|name| !request[**name].is_null()) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::*;
 use crate::double::ask::Purpose;
 use crate::double::script::Line;
-use crate::double::{Call, Double, Script, Settings};
+use crate::double::{Call, Double, Script, Settings, headers};
 use crate::hash::Hash;
 
 const BETAS: [&str; 3] = ["context-management-2025-06-27", "compact-2026-01-12", "compact-2026-09-04"];
@@ -17,12 +17,7 @@ fn ask(request: &Value) -> Ask {
     fields.retain(|name, _| name != "context_management");
     fields.insert("model".to_owned(), json!("claude-opus-5"));
     let (body, betas) = (plain.to_string(), BETAS.join(","));
-    let headers = [
-        ("content-type", "application/json"),
-        ("anthropic-version", "2023-06-01"),
-        ("anthropic-beta", &betas),
-        ("x-api-key", "k"),
-    ];
+    let headers = headers("any", &betas);
     let call = Call { method: "POST", path: "/v1/messages", headers: &headers, body: &body };
     let mut ask = Ask::read(&call, Purpose::Message, &Settings::default()).unwrap();
     request["model"].as_str().unwrap().clone_into(&mut ask.model);

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::heard::Heard;
 use crate::double::ask::Ask;
+use crate::text::fill;
 
 /// What stands for what in texts.
 pub(super) struct Fill(Vec<(&'static str, String)>);
@@ -11,10 +12,10 @@ pub(super) struct Fill(Vec<(&'static str, String)>);
 impl Fill {
     pub(super) fn of(ask: &Ask, heard: &Heard) -> Self {
         Self(vec![
-            ("{last}", heard.last.clone()),
-            ("{result}", heard.results.clone().unwrap_or_default()),
-            ("{model}", ask.model.clone()),
-            ("{turn}", heard.turns.to_string()),
+            ("last", heard.last.clone()),
+            ("result", heard.results.clone().unwrap_or_default()),
+            ("model", ask.model.clone()),
+            ("turn", heard.turns.to_string()),
         ])
     }
 
@@ -29,28 +30,10 @@ impl Fill {
 
     fn deep(&self, value: &mut Value) {
         match value {
-            Value::String(text) => *text = self.filled(text),
+            Value::String(text) => *text = fill(text, &self.0),
             Value::Array(list) => list.iter_mut().for_each(|value| self.deep(value)),
             Value::Object(fields) => fields.values_mut().for_each(|value| self.deep(value)),
             _ => {}
         }
-    }
-
-    /// In one pass: what was filled in is not looked at again.
-    fn filled(&self, text: &str) -> String {
-        let mut filled = String::with_capacity(text.len());
-        let mut rest = text;
-        while let Some(at) = rest.find('{') {
-            filled.push_str(&rest[..at]);
-            rest = &rest[at..];
-            let (name, with) = self
-                .0
-                .iter()
-                .find(|(name, _)| rest.starts_with(name))
-                .map_or(("{", "{"), |(name, with)| (*name, with));
-            filled.push_str(with);
-            rest = &rest[name.len()..];
-        }
-        filled + rest
     }
 }

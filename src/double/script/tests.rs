@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::double::ask::Purpose;
-use crate::double::{Call, Settings};
+use crate::double::{Call, Settings, headers};
 
 /// A request that lacks nothing, with some fields of its own.
 pub(in crate::double) fn ask(request: &Value) -> Ask {
@@ -12,12 +12,7 @@ pub(in crate::double) fn ask(request: &Value) -> Ask {
     for (name, value) in request.as_object().unwrap() {
         whole[name] = value.clone();
     }
-    let headers = [
-        ("content-type", "application/json"),
-        ("anthropic-version", "2023-06-01"),
-        ("x-api-key", "any"),
-        ("anthropic-beta", "compact-2026-09-04"),
-    ];
+    let headers = headers("any", "compact-2026-09-04");
     let body = whole.to_string();
     let call = Call { method: "POST", path: "/v1/messages", headers: &headers, body: &body };
     Ask::read(&call, Purpose::Message, &Settings::default()).unwrap()
