@@ -64,7 +64,7 @@ struct Wrapped<'a> {
 }
 
 /// What tells a wrapped conversation from a request: the API has no such fields.
-const BESIDE: [&str; 10] = [
+const BESIDE: [&str; 11] = [
     "request", "notes", "policy", "plan", "repairs", "needs", "edits", "spills", "wanted", "flush",
     "warnings",
 ];
