@@ -278,7 +278,7 @@ impl Double {
             return Err(too_long(&ask, read.tokens()).into());
         }
         if ask.compacts {
-            return self.summary(&ask, &read, now);
+            return self.summary(&ask, &sent, &read, now);
         }
         let transformations = sent.transformations();
         let mut turn = Turn { sent, read, summary: None, iterations: Vec::new(), transformations };
@@ -333,12 +333,12 @@ impl Double {
     }
 
     /// A summary of the whole conversation, alone, as it is asked for by `compaction`.
-    fn summary(&mut self, ask: &Ask, read: &Prompt, now: Duration) -> Result<Made, Refusal> {
+    fn summary(&mut self, ask: &Ask, sent: &Prompt, read: &Prompt, now: Duration) -> Result<Made, Refusal> {
         let line = self.play(ask)?;
         let told = Told::of(Some(line), ask.max_tokens);
         let instructions = ask.fields.get("compaction").and_then(|it| it["instructions"].as_str());
         let usage = self.read_by_summary(read, ask, instructions, now);
-        let summary = Summary::on_demand(&told, ask, &read.head(), &mut self.signer);
+        let summary = Summary::on_demand(&told, ask, sent, &self.signer);
         let stop_reason = told.text.err().unwrap_or_else(|| "compaction".to_owned());
         let line = Line { stop_reason: Some(stop_reason), ..Line::default() };
         let mut said = Said::of(line, ask, read, &mut self.signer, self.calls);

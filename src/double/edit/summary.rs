@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::super::ask::Ask;
-use super::super::prompt::{tokens_of_text, value_of};
+use super::super::prompt::{Prompt, tokens_of_text, value_of};
 use super::super::script::Line;
 use super::super::seal::{Signer, Standing};
 use super::{beginning, is_assistants, messages, refusal};
@@ -67,19 +67,19 @@ impl Summary {
         Self { block: json!({"type": "compaction", "content": told.text.as_ref().ok()}) }
     }
 
-    /// On demand; `head`: the chain of tools and `system`. `None`: it failed.
+    /// On demand, of a prompt that was sent. `None`: it failed.
     pub(in super::super) fn on_demand(
         told: &Told,
         ask: &Ask,
-        head: &Hash,
-        signer: &mut Signer,
+        sent: &Prompt,
+        signer: &Signer,
     ) -> Option<Self> {
         let mut block = json!({"type": "compaction", "content": told.text.as_ref().ok()?});
         let changes = tool_changes(&ask.request);
         if !changes.is_empty() {
             block["tool_changes"] = Value::from(changes);
         }
-        signer.sign(&mut block, head, &ask.model);
+        signer.sign_summary(&mut block, &sent.head(), &ask.model, &sent.ends());
         Some(Self { block })
     }
 }

@@ -6,9 +6,14 @@ use super::super::ask::Purpose;
 use super::super::script::Line;
 use super::super::{Call, Double, Script, Settings};
 use super::*;
-use crate::hash::Hash;
 
 const BETAS: [&str; 3] = ["context-management-2025-06-27", "compact-2026-01-12", "compact-2026-09-04"];
+
+/// What comes of a summary that is asked for.
+fn demanded(told: &Told, ask: &Ask) -> Option<Summary> {
+    let signer = Signer::default();
+    Summary::on_demand(told, ask, &Prompt::of(&ask.request, &ask.model, &signer, false), &signer)
+}
 
 /// A request as it is read. Which edits a model takes is another question: they are put in behind its back.
 fn ask(request: &Value) -> Ask {
@@ -401,7 +406,7 @@ fn a_summary_may_fail() {
         assert!(told.tokens <= 1_000);
         let block = Summary::at_threshold(&told).block;
         assert_eq!(block["content"].as_str(), expected.ok());
-        let demanded = Summary::on_demand(&told, &ask(&talk(1)), &Hash([0; 32]), &mut Signer::default());
+        let demanded = demanded(&told, &ask(&talk(1)));
         assert_eq!(demanded.is_some(), expected.is_ok());
         // One that failed changes nothing of what is read.
         let request = ask(&talk(3)).request;
@@ -442,7 +447,7 @@ fn a_summary_says_what_became_of_the_tools() {
         (vec![earlier, said("user"), system(std::slice::from_ref(&other))], json!([take, other])),
     ] {
         let told = Told { text: Ok("Tea.".to_owned()), tokens: 1 };
-        let made = Summary::on_demand(&told, &ask(&whole(&messages)), &Hash([0; 32]), &mut Signer::default());
+        let made = demanded(&told, &ask(&whole(&messages)));
         assert_eq!(made.unwrap().block["tool_changes"], expected);
     }
 }
