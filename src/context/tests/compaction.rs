@@ -189,8 +189,12 @@ fn what_does_not_fit_into_one_request_is_not_asked_for() {
         [user(&prose(4_000)), assistant("yes"), user(&prose(4_000)), assistant(&prose(8_000)), user("?")];
     for (window, upto) in [(4_000, 3), (40_000, 4)] {
         let budget = Budget::tokens(2_500, 500).unwrap();
-        let policy =
-            Policy { profile: profile(Binding::Ignore, window), output: 1_000, budget, ..by_api(9, 2) };
+        let strategies = vec![Strategy::Summary(Summary { keep: 1, ..Summary::by_api() })];
+        let policy = Policy {
+            profile: profile(Binding::Ignore, window),
+            output: 1_000,
+            ..Policy::new(budget, strategies)
+        };
         let wanted = plan(&transcript(&messages), &policy).unwrap().wanted.unwrap();
         assert_eq!(wanted.upto, upto, "{window}");
     }

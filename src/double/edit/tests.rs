@@ -453,6 +453,42 @@ fn a_summary_says_what_became_of_the_tools() {
 }
 
 #[test]
+fn what_was_thought_before_a_summary_came_stays_valid_behind_it() {
+    let script = r#"{"when":{"compaction":true},"reply":{"text":"It was tea."}}
+        {"when":{},"reply":{"content":[{"type":"thinking","thinking":"Hm."},{"type":"text","text":"Tea."}]}}"#;
+    let mut api = Double::new(Script::from_lines(script).unwrap());
+    let mut ask = |messages: &[Value], compacts: bool| {
+        let mut request = json!({"model": "claude-opus-5-5", "max_tokens": 1_000, "messages": messages,
+            "thinking": {"type": "adaptive"}});
+        if compacts {
+            request["compaction"] = json!({"type": "summarize"});
+        }
+        let answer = api.create(&request, &["compact-2026-09-04"]);
+        answer.map(|answer| json!({"role": "assistant", "content": answer["content"]}))
+    };
+    let said = json!({"role": "user", "content": "And?"});
+    let mut talk = Vec::new();
+    // Each summary is of all but the last two turns, and those of earlier ones stay valid.
+    for _ in 0..4 {
+        for _ in 0..2 {
+            talk.push(said.clone());
+            let answer = ask(&talk, false).unwrap();
+            talk.push(answer);
+        }
+        let kept = talk.split_off(talk.len() - 3);
+        talk = [vec![ask(&talk, true).unwrap()], kept].concat();
+    }
+    talk.push(said.clone());
+    assert!(ask(&talk, false).is_ok());
+    // It goes by what was sent, all of it, and nothing else.
+    let without = [&talk[..1], &talk[2..]].concat();
+    let more = [&talk[..1], std::slice::from_ref(&said), &talk[1..]].concat();
+    for changed in [without, more] {
+        assert!(ask(&changed, false).unwrap_err().message.contains("thinking"), "{changed:?}");
+    }
+}
+
+#[test]
 fn what_is_cleared_costs_the_cache_once() {
     let edit =
         json!({"type": "clear_tool_uses_20250919", "trigger": {"type": "input_tokens", "value": 45_000}});
