@@ -2,7 +2,8 @@
 //!
 //! Two parts are the same when they say the same: cache marks, fields that are null, the order of fields and how text is
 //! written in JSON do not count. Where one message of a role ends and the next begins does not either. Behind a compaction,
-//! what was before it is not read; nor is thinking that the model may not read.
+//! what was before it is not read; nor is thinking that the model may not read. Thinking is bound to all that was before it
+//! when it was thought: behind a summary on demand, either to that, or to what the summary stands for.
 
 use std::collections::HashMap;
 

@@ -2,7 +2,8 @@
 //!
 //! A signature has three codes (HMAC-SHA-256, cut to 16 bytes): of what the block says, of that with the name of the model,
 //! and of that with everything that stands before it. So a block that was altered can be told from one whose conversation
-//! was, and from one of another model.
+//! was, and from one of another model. That of a summary on demand has in it what the conversation was that it stands for
+//! (<https://platform.claude.com/docs/en/build-with-claude/compaction-thinking-blocks>: what is kept behind it stays valid).
 
 use std::collections::HashMap;
 

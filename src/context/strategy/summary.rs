@@ -16,8 +16,8 @@ pub enum Summariser {
     /// The API that the conversation is with, where it has compaction on demand (beta `compact-2026-09-04`).
     ///
     /// It reads all that the summary is about as it was sent, out of the prompt cache, and signs what it writes. So the
-    /// thinking of what is kept stays valid, and no edit has to wait for the end of a turn, nor is it refused to a model that
-    /// only appends. But nothing of that part stands beside the summary: pins in it are not sent again, changes of the tools
+    /// thinking of what is kept stays valid: it is asked for in the middle of a turn as well, and with
+    /// [`Binding::AppendOnly`](crate::context::Binding::AppendOnly). But nothing of that part stands beside the summary: pins in it are not sent again, changes of the tools
     /// are in what the API writes, and `window`, `max_tokens` and `facts` mean nothing.
     Api,
 }
