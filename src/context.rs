@@ -65,6 +65,8 @@ pub use render::{render, splice};
 pub use repair::{Deed, Repair, repair, repaired};
 pub use request::{Entry, Request};
 pub use rules::{ApiError, Rule, Seal, Seals, Violation, compare, validate, violations};
-pub use strategy::{Amount, ClearInputs, ClearToolUses, Delegate, Guarded, Oversize, Retention, Summary};
+pub use strategy::{
+    Amount, ClearInputs, ClearToolUses, Delegate, Guarded, Oversize, Retention, Summariser, Summary,
+};
 pub use tokens::{ByClass, FourCharacters, Mix, TokenCounter};
 pub use transcript::{BadLine, Note, Transcript, Usage};

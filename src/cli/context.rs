@@ -119,13 +119,14 @@ A line may be {\"request\": REQUEST} or {\"messages\": LIST} with, beside it:
 
 A note has \"after\": N, the number of messages that were there (without it: all of the line), and one of:
   \"usage\": what the API reported, after its answer, and \"edits\": how many the plan of that request had
-  \"wanted\": what a plan wanted, and \"answer\": the text that the model wrote
+  \"wanted\": what a plan wanted, and \"answer\": the text that the model wrote, or the whole response of the API
   \"note\": {\"summary_failed\": {\"why\": TEXT}}, or \"flushed\"
 
 The answer is the plan: `atoms` (which messages are sent, as what: pinned, state, newest, kept, compacted; or left_out or summarised by \
 the edit of that number), `edits`, `inserts`, `changes`, `spills`, `needs`, `warnings`. `wanted`, if it is there, is a request for a \
 summary: send its `messages` with its `max_tokens` to a model of your choice, add the answer to the notes, for good (of `wanted`, only \
-`upto`, `facts` and `room` are needed there), and ask again. \
+`upto`, `facts` and `room` are needed there), and ask again. A summary with \"by\": \"api\" is made by the API that the conversation \
+is with (beta compact-2026-09-04): `wanted` has `needs` then, and `render` makes the `request` of it. \
 What cannot fit, whatever is left out, gets {\"error\": {\"type\": \"cannot_fit\", \"min\": TOKENS, \"limit\": TOKENS, …}}.
 
 A policy in JSON; this has all that one may have, and other fields are refused:
@@ -165,7 +166,7 @@ A line is one of `plan` with \"plan\": PLAN beside it, as `plan` answered it. Wi
 The answer: {\"request\": REQUEST, \"needs\", \"edits\", \"spills\", \"wanted\", \"flush\", \"warnings\"}, with `messages` in place of `request` for a \
 list of messages. The request has all its other fields as they came, and what `needs` says, but for `betas`: those are for the header \
 anthropic-beta. (`lacks_thinking`: a `thinking` that is `enabled` is `disabled` until the turn ends.) `edits` is their number, for the note of its `usage`. `spills` are memory files to write first, each with `path` and `text`. While a summary is `wanted`, the conversation is \
-as it was.";
+as it was; a `wanted` with `needs` has, in place of `messages`, the `request` to send.";
 
 const RENDER_EXAMPLES: &str = "\
 Examples:

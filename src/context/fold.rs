@@ -10,6 +10,7 @@
 
 mod choose;
 mod clear;
+mod compact;
 mod edit;
 mod finish;
 mod live;
@@ -25,9 +26,10 @@ use super::policy::{Policy, Strategy, Unit};
 use super::profile::Binding;
 use super::rules::MOST_MESSAGES;
 use super::speech::{self, text_of};
-use super::strategy::{Summary, flush};
+use super::strategy::{Summariser, Summary, flush};
 use super::tokens::{Mix, TokenCounter};
 use super::transcript::{Note, Transcript, Usage};
+use compact::Head;
 use live::Live;
 
 /// Without `clear_at_least`, this part of the trigger is to be cleared, or the cache is worth more.
@@ -75,6 +77,7 @@ pub(super) struct Fold<'a> {
     /// What stands in gaps there.
     settled: Vec<Insert>,
     summary: Option<String>,
+    head: Option<Head>,
     /// How many messages are sent, and all that is sent and read.
     sent: usize,
     mix: Mix,
@@ -120,6 +123,7 @@ impl<'a> Fold<'a> {
             before_compaction: Vec::new(),
             settled: Vec::new(),
             summary: None,
+            head: None,
             sent: 0,
             mix: Mix::default(),
             changed: HashMap::new(),
@@ -231,6 +235,11 @@ impl<'a> Fold<'a> {
                 self.pending = Some((*upto, text.clone()));
                 self.consider();
             }
+            Note::Compacted { upto, message } => {
+                self.wanted = None;
+                self.compact(*upto, message);
+                self.consider();
+            }
             Note::Summary { .. } | Note::SummaryFailed { .. } => {
                 self.wanted = None;
                 self.failures += 1;
@@ -275,29 +284,41 @@ impl<'a> Fold<'a> {
     /// Looks at the marks, now that a request can be made.
     fn consider(&mut self) {
         self.waits = false;
-        if self.policy.profile.binding == Binding::AppendOnly || self.live.is_empty() {
+        if self.live.is_empty() {
             return;
         }
-        let mut may = self.may_edit() || self.is_over();
+        let only_appends = self.policy.profile.binding == Binding::AppendOnly;
+        let may_edit = |fold: &Self| !only_appends && (fold.may_edit() || fold.is_over());
+        let mut may = may_edit(self);
         if may && let Some((upto, text)) = self.pending.take() {
             self.summarise(upto, &text);
-            may = self.may_edit() || self.is_over();
+            may = may_edit(self);
         }
         let is_due = self.size() >= float(self.policy.budget.high());
-        self.waits = is_due && !may;
         // A summary that is wanted is so until it comes: what it is about only grows.
         self.wanted = self.wanted.filter(|_| is_due);
-        if !may || self.pending.is_some() || self.wanted.is_some() {
+        self.waits = is_due && !may && !only_appends && self.wanted.is_none();
+        if self.pending.is_some() || self.wanted.is_some() {
             return;
         }
         let edits = self.edits.len();
+        let mut has_tried = may;
         for strategy in &self.policy.strategies {
-            self.apply(strategy, is_due);
+            // What the API makes leaves all thinking as it is.
+            let is_by_api = matches!(strategy, Strategy::Summary(summary) if summary.by == Summariser::Api);
+            if may || is_by_api && self.failures < MOST_FAILURES {
+                self.apply(strategy, is_due);
+                has_tried = true;
+            }
             if self.wanted.is_some() {
+                self.waits = false;
                 return;
             }
         }
-        if self.is_over() {
+        if !has_tried {
+            return;
+        }
+        if may && self.is_over() {
             self.slide(By::FullWindow);
         }
         if is_due && self.edits.len() == edits && self.size() >= self.idle_until {

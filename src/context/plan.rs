@@ -6,6 +6,7 @@ use serde::de::Deserializer;
 use serde::ser::{Error as _, Serializer};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use super::fold::Fold;
 use super::policy::Policy;
@@ -25,6 +26,9 @@ pub struct Plan {
     pub tokens: u64,
     /// The edits that led here, oldest first.
     pub edits: Vec<Edit>,
+    /// What the API made of older messages: a message of the assistant's that is sent first, as it came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head: Option<Value>,
     /// What becomes of each atom, and why.
     pub atoms: Vec<Verdict>,
     /// Texts that stand where something was: markers and summaries.
@@ -166,19 +170,22 @@ pub struct Spill {
 }
 
 /// What a request needs beside its messages.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Needs {
     /// Values of the header `anthropic-beta`.
     pub betas: Vec<String>,
     /// Edits for `context_management.edits`.
-    pub edits: Vec<serde_json::Value>,
+    pub edits: Vec<Value>,
     /// Thinking whose prefix has changed is in it: `thinking.block_binding.prefix_mismatch_behavior` is to be `drop_block`.
     pub drops_blocks: bool,
     /// The turn that goes on does not begin with its thinking: a request whose `thinking` is `enabled` is refused, and it is to
     /// be `disabled` until the turn ends, without its later thinking. (`adaptive` does not ask for it.)
     #[serde(default)]
     pub lacks_thinking: bool,
+    /// The field `compaction`: the request asks for a summary of its messages, and for nothing else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compaction: Option<Value>,
 }
 
 /// A summary that is to be had before the request is made.
@@ -186,12 +193,16 @@ pub struct Needs {
 /// Send `messages` to a model with `max_tokens`; note [`Wanted::answered`] with what it says, or
 /// [`Note::SummaryFailed`] when nothing came or it was cut off; then plan again. Until then the history stays as it is, and
 /// may be over the window.
+///
+/// With `needs`, the API itself makes it: [`splice`](super::splice()) `messages` and `needs` into the request, send that with the
+/// beta headers, and note [`Wanted::compacted`]. The conversation may go on in the meantime, as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Wanted {
     /// The first message that the summary is not about.
     pub upto: usize,
-    /// The `messages` of the request, as a JSON list: one message of the user, without calls, thinking and files.
+    /// The `messages` of the request, as a JSON list: one message of the user, without calls, thinking and files. Or, with
+    /// `needs`, all that is sent of the messages before `upto`.
     #[serde(serialize_with = "as_json", deserialize_with = "from_json")]
     pub messages: String,
     /// The `max_tokens` of the request.
@@ -200,6 +211,9 @@ pub struct Wanted {
     pub facts: Vec<String>,
     /// So many bytes of them are added to a summary at most.
     pub room: usize,
+    /// What the request needs beside its messages, where the API makes the summary.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needs: Option<Needs>,
 }
 
 impl Wanted {
@@ -210,6 +224,17 @@ impl Wanted {
             return Note::SummaryFailed { why: "the summary is empty".to_owned() };
         }
         Note::Summary { upto: self.upto, text: summary::with_facts(text, &self.facts, self.room) }
+    }
+
+    /// The note of what the API answered to a request with `needs`: the whole response.
+    #[must_use]
+    pub fn compacted(&self, response: &Value) -> Note {
+        let message = json!({"role": "assistant", "content": response["content"]});
+        if speech::compacted(&message).is_none() {
+            let why = response["stop_reason"].as_str().unwrap_or("no answer");
+            return Note::SummaryFailed { why: format!("the API made no summary: {why}") };
+        }
+        Note::Compacted { upto: self.upto, message }
     }
 }
 

@@ -19,13 +19,21 @@ const MANAGEMENT: &str = "context_management";
 /// or one read back from JSON, gives the same bytes.
 #[must_use]
 pub fn render(transcript: &Transcript, plan: &Plan) -> String {
+    before(transcript, plan, usize::MAX)
+}
+
+/// Of the `messages`, those that stand for the messages before `upto`, which begins an atom.
+pub(super) fn before(transcript: &Transcript, plan: &Plan, upto: usize) -> String {
     let messages = |verdict: &Verdict| {
         let numbers = verdict.messages.clone().filter_map(|number| transcript.get(number));
         numbers.map(|message| message.json().len() + 1).sum::<usize>()
     };
-    let sent = || plan.atoms.iter().filter(|verdict| verdict.fate.is_sent());
+    let sent = || plan.atoms.iter().filter(|verdict| verdict.fate.is_sent() && verdict.messages.end <= upto);
     let mut list = String::with_capacity(2 + sent().map(messages).sum::<usize>());
     list.push('[');
+    if let Some(head) = &plan.head {
+        add(&mut list, &head.to_string());
+    }
     let mut inserts = plan.inserts.iter().peekable();
     let mut changes = &plan.changes[..];
     for verdict in sent() {
@@ -110,6 +118,9 @@ fn with_field(json: &str, field: &str, value: &str) -> String {
 /// its first thinking. With it go the later thinking of that turn and the edit `clear_thinking_20251015`: the API takes
 /// neither in a request without thinking.
 ///
+/// A request for a summary ([`Needs::compaction`]) loses what the API takes in none: `context_management`, `stop_sequences`,
+/// `output_config.format`, a `tool_choice` that asks for a call.
+///
 /// # Errors
 /// When the request, its `thinking` or its `context_management` is no JSON object.
 pub fn splice(request: &str, messages: &str, needs: &Needs) -> Result<String, serde_json::Error> {
@@ -140,6 +151,20 @@ pub fn splice(request: &str, messages: &str, needs: &Needs) -> Result<String, se
         edits.retain(|edit| !(is_off && edit["type"] == "clear_thinking_20251015"));
         management = given.with(&[("edits", Some(&serde_json::to_string(&edits)?))]);
         changes.push((MANAGEMENT, Some(&management)));
+    }
+    let (compaction, config);
+    if let Some(asked) = &needs.compaction {
+        compaction = asked.to_string();
+        changes.retain(|(name, _)| *name != MANAGEMENT);
+        changes.extend([("compaction", Some(&*compaction)), (MANAGEMENT, None), ("stop_sequences", None)]);
+        if let Some(given) = fields.get("output_config").and_then(Fields::read) {
+            config = given.with(&[("format", None)]);
+            changes.push(("output_config", Some(&config)));
+        }
+        let choice = fields.get("tool_choice").and_then(|choice| request::string(choice, "type"));
+        if choice.is_some_and(|choice| matches!(&*choice, "any" | "tool")) {
+            changes.push(("tool_choice", None));
+        }
     }
     Ok(fields.with(&changes))
 }

@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::block::{self, Block, Kind};
-use super::message::Message;
+use super::message::{Message, Role};
 
 #[derive(Deserialize)]
 pub(super) struct Said<'a> {
@@ -73,6 +74,16 @@ pub(super) fn thinking(json: &str) -> Option<usize> {
 /// The summary in a compaction block; `None`: there is none, and nothing before it was left out.
 pub(super) fn compaction(json: &str) -> Option<String> {
     serde_json::from_str(said(json)?.content?.get()).ok().filter(|text: &String| !text.trim().is_empty())
+}
+
+/// A message of the assistant's that is a summary, and nothing else.
+pub(super) fn compacted(message: &Value) -> Option<Message> {
+    let message = Message::from_value(message).ok().filter(|message| message.role() == Role::Assistant)?;
+    let is_summary = match message.blocks() {
+        [block] => block.kind == Kind::Compaction && compaction(message.block_json(block)).is_some(),
+        _ => false,
+    };
+    is_summary.then_some(message)
 }
 
 /// Reads the content of a result: a string or a list of blocks.

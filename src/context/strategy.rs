@@ -1,7 +1,7 @@
 //! The ways to make a conversation smaller; each sees atoms, and says which of them stay.
 
 pub(super) mod clear;
-mod delegate;
+pub(super) mod delegate;
 pub(super) mod facts;
 pub(super) mod flush;
 pub(super) mod oversize;
@@ -13,7 +13,7 @@ pub use clear::{Amount, ClearInputs, ClearToolUses};
 pub use delegate::Delegate;
 pub use oversize::{Guarded, Oversize};
 pub use retention::Retention;
-pub use summary::Summary;
+pub use summary::{Summariser, Summary};
 
 use std::ops::Range;
 

@@ -1,5 +1,6 @@
 //! Whole conversations, planned and judged as the API would.
 
+mod compaction;
 mod failures;
 pub(crate) mod grammar;
 pub(crate) mod properties;

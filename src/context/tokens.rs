@@ -9,6 +9,7 @@ use memchr::memmem;
 use serde_json::Value;
 
 use super::block::{Block, Kind};
+use super::fields::Fields;
 use super::message::Message;
 use super::plan::To;
 use super::speech;
@@ -71,6 +72,11 @@ impl Mix {
                 Some(bytes) => Self { prose: signed(bytes), ..Self::default() },
                 None => Self { code: signed(json.len()), ..Self::default() },
             },
+            // The model reads neither its signature nor what is encrypted in it.
+            Kind::Compaction => {
+                let unread = [("signature", None), ("encrypted_content", None)];
+                Self::of_text(&Fields::read(json).map_or_else(String::new, |fields| fields.with(&unread)))
+            }
             _ if memmem::find(json.as_bytes(), b"\"base64\"").is_some() => with_files(json),
             _ => Self::of_text(json),
         }

@@ -59,6 +59,13 @@ pub enum Note {
         /// What the model wrote.
         text: String,
     },
+    /// What the API made of the messages before `upto`, on demand: it is sent in their place.
+    Compacted {
+        /// The first message that it is not about.
+        upto: usize,
+        /// The assistant's message that it is, as it came.
+        message: Value,
+    },
     /// A summary that could not be had, or was cut off.
     SummaryFailed {
         /// Why, in words for people.

@@ -2,7 +2,8 @@
 //!
 //! Two parts are the same when they say the same: cache marks, fields that are null, the order of fields and how text is
 //! written in JSON do not count. Where one message of a role ends and the next begins does not either. Behind a compaction,
-//! what was before it is not read; nor is thinking that the model may not read.
+//! what was before it is not read; nor is thinking that the model may not read. Thinking is bound to all that was before it
+//! when it was thought: behind a summary on demand, either to that, or to what the summary stands for.
 
 use std::collections::HashMap;
 
@@ -27,6 +28,8 @@ pub(super) struct Prompt {
     /// The chain of tools and `system`.
     head: Hash,
     seals: HashMap<(usize, usize), Seal>,
+    /// What the chain would be if what a summary on demand stands for were still there.
+    others: Vec<Hash>,
 }
 
 /// A part that is read.
@@ -70,7 +73,13 @@ impl Prompt {
     /// What a model reads of a request. `drops`: thinking whose prefix has changed is dropped.
     pub(super) fn of(request: &Request, model: &str, signer: &Signer, drops: bool) -> Self {
         let mut chain = Hash([0; 32]);
-        let mut prompt = Self { parts: Vec::new(), dropped: Vec::new(), head: chain, seals: HashMap::new() };
+        let mut prompt = Self {
+            parts: Vec::new(),
+            dropped: Vec::new(),
+            head: chain,
+            seals: HashMap::new(),
+            others: Vec::new(),
+        };
         for (field, at) in [("tools", At::Tool), ("system", At::System)] {
             for part in parts_of(request, field) {
                 chain = link(&chain, field, &part);
@@ -86,7 +95,12 @@ impl Prompt {
             for (j, block) in message.blocks().iter().enumerate() {
                 let value = value_of(message, block);
                 if block.kind == Kind::Thinking {
-                    let standing = signer.judge(&value, &chain, model);
+                    let judge = |chain: &Hash| signer.judge(&value, chain, model);
+                    let is_kept = || prompt.others.iter().any(|chain| judge(chain) == Standing::Fits);
+                    let standing = match judge(&chain) {
+                        Standing::Unbound if is_kept() => Standing::Fits,
+                        standing => standing,
+                    };
                     let reason = match standing {
                         Standing::OtherModel => Some("model_binding_mismatch"),
                         Standing::Unbound if drops => Some("prefix_binding_mismatch"),
@@ -101,6 +115,10 @@ impl Prompt {
                 if block.kind == Kind::Compaction && !value["content"].is_null() {
                     prompt.parts.truncate(head);
                     chain = prompt.head;
+                    prompt.others = Signer::ends(&value);
+                } else {
+                    let role = message.role().as_str();
+                    prompt.others.iter_mut().for_each(|chain| *chain = link(chain, role, &value));
                 }
                 chain = link(&chain, message.role().as_str(), &value);
                 let tokens = if j == 0 { FRAME } else { 0 } + tokens_of(message, block);
@@ -132,6 +150,11 @@ impl Prompt {
     /// The chain of all of it.
     pub(super) fn chain(&self) -> Hash {
         self.parts.last().map_or(self.head, |last| last.chain)
+    }
+
+    /// The chains that end in all of it: what was thought before a summary on demand was made goes by another one.
+    pub(super) fn ends(&self) -> Vec<Hash> {
+        std::iter::once(self.chain()).chain(self.others.iter().copied()).collect()
     }
 
     /// The chain of tools and `system`, which is all that is before a summary of the whole.

@@ -2,7 +2,8 @@
 //!
 //! A signature has three codes (HMAC-SHA-256, cut to 16 bytes): of what the block says, of that with the name of the model,
 //! and of that with everything that stands before it. So a block that was altered can be told from one whose conversation
-//! was, and from one of another model.
+//! was, and from one of another model. That of a summary on demand has in it what the conversation was that it stands for
+//! (<https://platform.claude.com/docs/en/build-with-claude/compaction-thinking-blocks>: what is kept behind it stays valid).
 
 use std::collections::HashMap;
 
@@ -16,6 +17,8 @@ use crate::hash::{Hash, keyed};
 
 /// What begins a signature.
 const MAGIC: &[u8] = b"memdir\x01";
+/// Of so many chains a summary knows that it stands for their ends: the latest ones.
+const MOST_ENDS: usize = 16;
 /// Bytes of a code.
 const CODE: usize = 16;
 
@@ -90,8 +93,26 @@ impl Signer {
             self.redacted += 1;
             nonce.extend(self.redacted.to_be_bytes());
         }
-        let codes = self.codes(&said, &nonce, model, chain);
-        let bytes = [MAGIC, &codes[0], &codes[1], &codes[2], &nonce].concat();
+        self.seal(block, &nonce, chain, model);
+    }
+
+    /// Signs a summary on demand, which stands for all that ends in one of the chains `ends`.
+    pub(super) fn sign_summary(&self, block: &mut Value, chain: &Hash, model: &str, ends: &[Hash]) {
+        let nonce: Vec<u8> = ends.iter().take(MOST_ENDS).flat_map(|end| end.0).collect();
+        self.seal(block, &nonce, chain, model);
+    }
+
+    /// The chains of what a summary stands for: what was thought after that is bound to one of them, and stays valid.
+    pub(super) fn ends(block: &Value) -> Vec<Hash> {
+        let bytes = STANDARD.decode(block[field(block)].as_str().unwrap_or_default()).unwrap_or_default();
+        let ends = codes(&bytes).map(|_| &bytes[MAGIC.len() + 3 * CODE..]).unwrap_or_default();
+        ends.as_chunks().0.iter().map(|end| Hash(*end)).collect()
+    }
+
+    fn seal(&self, block: &mut Value, nonce: &[u8], chain: &Hash, model: &str) {
+        let codes = self.codes(&said(block), nonce, model, chain);
+        let bytes = [MAGIC, &codes[0], &codes[1], &codes[2], nonce].concat();
+        let field = field(block);
         block[field] = json!(STANDARD.encode(bytes));
     }
 

@@ -22,7 +22,7 @@ impl Double {
         let is_summarised = ask.compacts || compaction.is_some();
         fit(&ask, read.tokens(), if is_summarised { 0 } else { ask.max_tokens })?;
         if ask.compacts {
-            return self.summary(&ask, &read, now);
+            return self.summary(&ask, &sent, &read, now);
         }
         let transformations = sent.transformations();
         let mut turn = Turn { sent, read, summary: None, iterations: Vec::new(), transformations };
@@ -77,12 +77,12 @@ impl Double {
     }
 
     /// A summary of the whole conversation, alone, as it is asked for by `compaction`.
-    fn summary(&mut self, ask: &Ask, read: &Prompt, now: Duration) -> Result<Made, Refusal> {
+    fn summary(&mut self, ask: &Ask, sent: &Prompt, read: &Prompt, now: Duration) -> Result<Made, Refusal> {
         let line = self.play(ask)?;
         let summary = Summary::of(Some(line), ask.max_tokens);
         let instructions = ask.fields.get("compaction").and_then(|it| it["instructions"].as_str());
         let usage = self.read_by_summary(read, ask, instructions, now);
-        let block = summary.on_demand(ask, &read.head(), &mut self.signer);
+        let block = summary.on_demand(ask, sent, &self.signer);
         let stop_reason = summary.text.err().unwrap_or_else(|| "compaction".to_owned());
         let mut said = Said::of(Line::empty(&stop_reason), ask, read, &mut self.signer, self.calls);
         said.tokens = 0;

@@ -151,6 +151,40 @@ fn an_answer_is_one_line_however_many_the_conversation_has() {
 }
 
 #[test]
+fn a_summary_of_the_api_is_asked_for_and_stands_first() {
+    let policy = json!({"strategies": [{"type": "summary", "by": "api", "keep": 3}],
+        "budget": {"unit": "messages", "high": 9, "low": 2}});
+    let messages = chat(39);
+    let request =
+        json!({"model": "claude-opus-5-5", "max_tokens": 500, "stop_sequences": ["x"], "messages": messages});
+    let line = json!({"request": request, "policy": policy});
+    let wanted = value(&ask(&["render"], &[line.to_string()])[0])["wanted"].take();
+    let upto = usize::try_from(wanted["upto"].as_u64().unwrap()).unwrap();
+    assert_eq!(
+        wanted["request"],
+        json!({"model": "claude-opus-5-5", "max_tokens": 500,
+        "messages": messages[..upto], "compaction": {"type": "summarize"}})
+    );
+    assert_eq!(wanted["needs"]["betas"], json!(["compact-2026-09-04"]));
+
+    let block = json!({"type": "compaction", "content": "They count.", "signature": "c"});
+    let response = json!({"type": "message", "content": [block], "stop_reason": "compaction"});
+    let failed = json!({"type": "message", "content": [], "stop_reason": "max_tokens"});
+    let with = |answer: Value| {
+        let notes = json!([{"wanted": {"upto": upto}, "answer": answer}]);
+        json!({"request": request, "policy": policy, "notes": notes}).to_string()
+    };
+    let answers = ask(&["render"], &[with(response), with(failed), with(json!(7))]);
+    let [first, again, refused] = [0, 1, 2].map(|at| value(&answers[at]));
+    let sent = first["request"]["messages"].as_array().unwrap();
+    assert_eq!(sent[0], json!({"role": "assistant", "content": [block]}));
+    assert_eq!(sent[1..], messages[upto..]);
+    assert_eq!(first["needs"]["betas"], json!(["compact-2026-09-04"]));
+    assert_eq!((&again["wanted"]["upto"], &again["request"]["messages"]), (&json!(upto), &json!(messages)));
+    assert_eq!(refused["error"]["type"], "bad_note");
+}
+
+#[test]
 fn a_summary_is_wanted_answered_and_stands() {
     let messages = chat(40);
     let line = json!({"messages": messages, "policy": "compact_with_summary=100"});

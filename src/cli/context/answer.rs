@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use super::line::{Line, Refusal};
 use super::policy::Chosen;
 use crate::context::{
-    self, Plan, Profile, Request, Spill, Transcript, repaired, spilled, splice, validate_line, violations,
+    self, Needs, Plan, Profile, Request, Spill, Transcript, repaired, spilled, splice, validate_line,
+    violations,
 };
 
 /// What is said of a line.
@@ -120,10 +121,7 @@ fn read_plan(json: &str, messages: usize) -> Result<Plan, Refusal> {
 fn rendered(request: &Request, transcript: &Transcript, plan: &Plan) -> Result<String, Refusal> {
     let mut whole = context::render(transcript, plan);
     if !request.is_list() {
-        whole = splice(&request.json(), &whole, &plan.needs).map_err(|error| Refusal::NoRequest {
-            message: format!("what the plan needs cannot be put into it: {error}"),
-            path: String::new(),
-        })?;
+        whole = spliced(request, &whole, &plan.needs)?;
     }
     let spill = |spill: &Spill| json!({"path": spill.path, "text": spilled(transcript, spill)});
     let spills: Vec<Value> = plan.spills.iter().map(spill).collect();
@@ -132,10 +130,33 @@ fn rendered(request: &Request, transcript: &Transcript, plan: &Plan) -> Result<S
         ("needs", json!(plan.needs).to_string()),
         ("edits", plan.edits.len().to_string()),
         ("spills", json!(spills).to_string()),
-        ("wanted", json!(plan.wanted).to_string()),
+        ("wanted", wanted(request, plan)?),
         ("flush", json!(plan.flush).to_string()),
         ("warnings", json!(plan.warnings).to_string()),
     ]))
+}
+
+/// What is wanted. Where the API itself is asked, that is a request, which is made here.
+fn wanted(request: &Request, plan: &Plan) -> Result<String, Refusal> {
+    let mut wanted = json!(plan.wanted);
+    let asked = plan.wanted.as_ref().filter(|_| !request.is_list());
+    let Some((asked, needs)) = asked.and_then(|asked| Some((asked, asked.needs.as_ref()?))) else {
+        return Ok(wanted.to_string());
+    };
+    let whole = spliced(request, &asked.messages, needs)?;
+    if let Some(fields) = wanted.as_object_mut() {
+        fields.shift_remove("messages");
+    }
+    let rest = wanted.to_string();
+    Ok(format!("{{\"request\":{whole},{}", &rest[1..]))
+}
+
+/// A request with these messages, and what they need.
+fn spliced(request: &Request, messages: &str, needs: &Needs) -> Result<String, Refusal> {
+    splice(&request.json(), messages, needs).map_err(|error| Refusal::NoRequest {
+        message: format!("what the plan needs cannot be put into it: {error}"),
+        path: String::new(),
+    })
 }
 
 /// An object of fields whose values are JSON already.

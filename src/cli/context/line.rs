@@ -78,14 +78,16 @@ struct Noted {
     usage: Option<Value>,
     edits: Option<usize>,
     wanted: Option<Asked>,
-    answer: Option<String>,
+    answer: Option<Value>,
 }
 
 /// What is needed of a [`Wanted`] once it is answered.
 #[derive(Deserialize)]
 struct Asked {
     upto: usize,
+    #[serde(default)]
     facts: Vec<String>,
+    #[serde(default)]
     room: usize,
 }
 
@@ -171,7 +173,12 @@ fn read_note(noted: Noted) -> Option<Note> {
         }
         Noted { wanted: Some(asked), answer: Some(answer), note: None, usage: None, edits: None, .. } => {
             let Asked { upto, facts, room } = asked;
-            Some(Wanted { upto, messages: String::new(), max_tokens: 0, facts, room }.answered(&answer))
+            let wanted = Wanted { upto, messages: String::new(), max_tokens: 0, facts, room, needs: None };
+            match answer {
+                Value::String(text) => Some(wanted.answered(&text)),
+                Value::Object(_) => Some(wanted.compacted(&answer)),
+                _ => None,
+            }
         }
         _ => None,
     }

@@ -11,7 +11,19 @@ impl Fold<'_> {
     /// Takes away what does not stay, and all that hangs on it; `then` is done before the tokens are counted again.
     pub(super) fn take(&mut self, stays: &[bool], fate: Fate, by: By, then: impl FnOnce(&mut Self)) {
         let before = self.tokens();
-        let Some(first) = stays.iter().position(|stays| !stays) else { return };
+        if let Some(from) = self.remove(stays, fate, then) {
+            self.edited(from, by, before);
+        }
+    }
+
+    /// Takes away what does not stay; the first message of that.
+    pub(super) fn remove(
+        &mut self,
+        stays: &[bool],
+        fate: Fate,
+        then: impl FnOnce(&mut Self),
+    ) -> Option<usize> {
+        let first = stays.iter().position(|stays| !stays)?;
         let from = self.live[first].messages.start;
         self.mix -= self.inserted();
         let mut kept = Vec::with_capacity(self.live.len());
@@ -39,12 +51,13 @@ impl Fold<'_> {
         self.uses.retain(|one| !is_gone(one.result.0));
         then(self);
         self.mix += self.inserted();
-        self.edited(from, by, before);
+        Some(from)
     }
 
     /// The tokens that leaving out what does not stay would free.
     pub(super) fn frees(&self, stays: &[bool]) -> f64 {
         let mut less = self.inserted();
+        less -= self.head.as_ref().map_or(Mix::default(), |head| head.mix);
         let mut gap = Gap::default();
         for (live, stays) in self.live.iter().zip(stays) {
             gap.add(live.gap);
@@ -58,7 +71,7 @@ impl Fold<'_> {
         self.counter.tokens(&less)
     }
 
-    /// Records an edit whose first change is in message `from`.
+    /// Records an edit whose first change is in message `from`, and does what that makes of the thinking after it.
     pub(super) fn edited(&mut self, from: usize, by: By, before: f64) {
         match self.policy.profile.binding {
             Binding::StripThinking if self.drops_blocks => {}
@@ -70,6 +83,11 @@ impl Fold<'_> {
             Binding::DropBlock => self.drops_blocks = true,
             _ => {}
         }
+        self.record(by, before);
+    }
+
+    /// Records an edit that leaves all thinking valid.
+    pub(super) fn record(&mut self, by: By, before: f64) {
         let at = self.live.last().map_or(0, |live| live.messages.end);
         self.edits.push(Edit { at, by, before: round(before), after: round(self.tokens()) });
         if let Some(anchor) = &mut self.anchor {
@@ -107,7 +125,7 @@ impl Fold<'_> {
 
     /// What stands where something was.
     pub(super) fn inserted(&self) -> Mix {
-        let mut mix = Mix::default();
+        let mut mix = self.head.as_ref().map_or(Mix::default(), |head| head.mix);
         for live in &self.live {
             mix += live.gap.mix(self.summary.as_deref());
         }

@@ -7,11 +7,14 @@ use crate::context::plan::{By, CannotFit, Change, Fate, Insert, Needs, Plan, To,
 use crate::context::policy::{Flush, Strategy};
 use crate::context::profile::Binding;
 use crate::context::rules;
-use crate::context::strategy::flush;
+use crate::context::strategy::{Summariser, delegate, flush};
+
+/// The beta of `block_binding`.
+const BINDING: &str = "thinking-binding-controls-2026-08-01";
 
 impl Fold<'_> {
     pub(in crate::context) fn finish(mut self) -> Result<Plan, CannotFit> {
-        let wanted = self.wanted.and_then(|summary| self.ask(self.cut(summary)?, summary));
+        let wanted = self.wanted.and_then(|summary| Some((summary, self.cut(summary)?)));
         if self.is_over() && wanted.is_none() {
             // No request could be made since the last look at the marks; it is asked for one now.
             if self.policy.profile.binding != Binding::AppendOnly && !self.live.is_empty() {
@@ -58,19 +61,25 @@ impl Fold<'_> {
             Some(Insert { before: live.messages.start, text })
         });
         let inserts = self.settled.iter().cloned().chain(inserts);
-        Ok(Plan {
+        let mut plan = Plan {
             messages: self.transcript.len(),
             tokens: round(self.tokens()),
             atoms,
             inserts: inserts.collect(),
             needs: self.needs(),
-            wanted,
+            head: self.head.as_ref().map(|head| head.message.clone()),
+            wanted: None,
             flush,
-            edits: self.edits,
+            edits: std::mem::take(&mut self.edits),
             changes,
-            spills: self.spills,
-            warnings: self.warnings,
-        })
+            spills: std::mem::take(&mut self.spills),
+            warnings: std::mem::take(&mut self.warnings),
+        };
+        plan.wanted = wanted.and_then(|(summary, upto)| match summary.by {
+            Summariser::Caller => self.ask(upto, summary),
+            Summariser::Api => Some(self.asked_of_api(&plan, upto, summary)),
+        });
+        Ok(plan)
     }
 
     pub(super) fn cannot_fit(&self) -> CannotFit {
@@ -78,18 +87,21 @@ impl Fold<'_> {
         CannotFit { min: round(self.tokens().ceil()), limit: self.policy.limit() }
     }
 
-    /// What is sent, from the last message back: whose it is, and the kinds of its blocks.
-    fn back(&self) -> impl Iterator<Item = (Role, Vec<((), Kind)>)> {
-        self.before_compaction.iter().chain(&self.live).rev().flat_map(|live| {
+    /// What is sent for the messages before `upto`, from the last one back: whose it is, and the kinds of its blocks.
+    fn back(&self, upto: usize) -> impl Iterator<Item = (Role, Vec<((), Kind)>)> {
+        let all = self.before_compaction.iter().chain(&self.live).rev();
+        let head = self.head.iter().map(|_| (Role::Assistant, vec![((), Kind::Compaction)]));
+        let live = all.skip_while(move |live| live.messages.start >= upto).flat_map(|live| {
             let is_settled = self.settled.binary_search_by_key(&live.messages.start, |it| it.before).is_ok();
             let is_gap = is_settled || live.gap.text(self.summary.as_deref()).is_some();
             let gap = is_gap.then(|| (Role::User, vec![((), Kind::Text)]));
             live.messages.clone().rev().filter_map(|number| self.kinds(number)).chain(gap)
-        })
+        });
+        live.chain(head)
     }
 
     /// What is sent of a message; `None`: nothing, or nothing that counts.
-    fn kinds(&self, number: usize) -> Option<(Role, Vec<((), Kind)>)> {
+    pub(super) fn kinds(&self, number: usize) -> Option<(Role, Vec<((), Kind)>)> {
         let message = self.transcript.get(number).filter(|message| !rules::is_directive(message))?;
         let is_gone = |block| matches!(self.changes.get(&(number, block)), Some(To::Nothing));
         let blocks = message.blocks();
@@ -102,22 +114,30 @@ impl Fold<'_> {
     }
 
     pub(super) fn needs(&self) -> Needs {
-        let mut needs = Needs {
-            drops_blocks: self.drops_blocks,
-            lacks_thinking: rules::lacking(&rules::open_turn(self.back())).is_some(),
-            ..Needs::default()
-        };
+        let mut needs = self.needs_upto(usize::MAX);
         for strategy in &self.policy.strategies {
             if let Strategy::Delegate(delegate) = strategy {
-                needs.edits.extend(delegate.edits.iter().cloned());
-                needs.betas.extend(delegate.betas().map(str::to_owned));
+                let edits =
+                    delegate.edits.iter().filter(|edit| self.head.is_none() || !delegate::compacts(edit));
+                needs.betas.extend(edits.clone().map(|edit| delegate::beta(edit).to_owned()));
+                needs.edits.extend(edits.cloned());
             }
         }
-        if needs.drops_blocks {
-            needs.betas.push("thinking-binding-controls-2026-08-01".to_owned());
+        if self.head.is_some() {
+            needs.betas.push(delegate::ON_DEMAND.to_owned());
         }
         needs.betas.sort_unstable();
         needs.betas.dedup();
         needs
+    }
+
+    /// What a request of the messages before `upto` needs, whatever it is made for.
+    pub(super) fn needs_upto(&self, upto: usize) -> Needs {
+        Needs {
+            drops_blocks: self.drops_blocks,
+            lacks_thinking: rules::lacking(&rules::open_turn(self.back(upto))).is_some(),
+            betas: self.drops_blocks.then(|| BINDING.to_owned()).into_iter().collect(),
+            ..Needs::default()
+        }
     }
 }

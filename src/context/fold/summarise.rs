@@ -8,11 +8,14 @@ use crate::context::plan::{By, Fate, Wanted};
 use crate::context::policy::Unit;
 use crate::context::profile::Binding;
 use crate::context::speech::text_of;
-use crate::context::strategy::{Candidate, Summary, cost, facts, must_stay, summary};
+use crate::context::strategy::{Candidate, Summariser, Summary, cost, facts, must_stay, summary};
 
 impl Fold<'_> {
     /// The first message that a summary would not be about, if one is worth it now.
     pub(super) fn cut(&self, summary: &Summary) -> Option<usize> {
+        if summary.by == Summariser::Api {
+            return self.cut_by_api(summary);
+        }
         let end = self.live.last()?.messages.end;
         let latest = end.saturating_sub(summary.keep);
         let kept = self.live.partition_point(|live| live.messages.end <= latest).min(self.live.len() - 1);
@@ -78,7 +81,8 @@ impl Fold<'_> {
         removed.extend(gone.iter().take(taken).flat_map(|live| self.said_in(live)));
         // A good summary has most of them.
         let facts = facts::facts_of(&removed, summary.facts.saturating_mul(4));
-        Some(Wanted { upto, messages, max_tokens: summary.max_tokens, facts, room: summary.facts })
+        let (max_tokens, room) = (summary.max_tokens, summary.facts);
+        Some(Wanted { upto, messages, max_tokens, facts, room, needs: None })
     }
 
     /// What is said in an atom, and by whom.

@@ -49,14 +49,19 @@ impl Delegate {
         self.edits.sort_by_key(|edit| edit["type"] != "clear_thinking_20251015");
         self
     }
+}
 
-    /// The beta headers that its edits need.
-    pub(in crate::context) fn betas(&self) -> impl Iterator<Item = &'static str> {
-        self.edits.iter().map(|edit| {
-            let is_compaction = edit["type"].as_str().is_some_and(|name| name.starts_with("compact_"));
-            if is_compaction { "compact-2026-01-12" } else { "context-management-2025-06-27" }
-        })
-    }
+/// The beta of a summary on demand.
+pub(in crate::context) const ON_DEMAND: &str = "compact-2026-09-04";
+
+/// Whether an edit makes a summary at a threshold. (It cannot be asked for where one that was made on demand is sent.)
+pub(in crate::context) fn compacts(edit: &Value) -> bool {
+    edit["type"].as_str().is_some_and(|name| name.starts_with("compact_"))
+}
+
+/// The beta header that an edit needs.
+pub(in crate::context) fn beta(edit: &Value) -> &'static str {
+    if compacts(edit) { "compact-2026-01-12" } else { "context-management-2025-06-27" }
 }
 
 fn without_nulls(mut edit: Value) -> Value {

@@ -1,14 +1,36 @@
 //! A summary takes the place of the older part: what the summariser is asked, and what its answer becomes.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::super::render::user;
 use super::{ends, facts};
+
+/// Who writes a summary.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Summariser {
+    /// A model of the caller's choice.
+    #[default]
+    Caller,
+    /// The API that the conversation is with, where it has compaction on demand (beta `compact-2026-09-04`).
+    ///
+    /// It reads all that the summary is about as it was sent, out of the prompt cache, and signs what it writes. So the
+    /// thinking of what is kept stays valid: it is asked for in the middle of a turn as well, and with
+    /// [`Binding::AppendOnly`](crate::context::Binding::AppendOnly). But nothing of that part stands beside the summary: pins in it are not sent again, changes of the tools
+    /// are in what the API writes, and `window`, `max_tokens` and `facts` mean nothing.
+    Api,
+}
 
 /// Replaces all but the latest messages by a summary that a model writes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Summary {
+    /// Who writes it.
+    pub by: Summariser,
+    /// What the API is asked for a summary with, in place of what it uses itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
     /// How many of the latest messages stay, rounded out to atoms.
     pub keep: usize,
     /// The window of the model that writes the summary, in tokens.
@@ -21,7 +43,31 @@ pub struct Summary {
 
 impl Default for Summary {
     fn default() -> Self {
-        Self { keep: 5, window: 200_000, max_tokens: 2_000, facts: 4_000 }
+        Self {
+            by: Summariser::Caller,
+            instructions: None,
+            keep: 5,
+            window: 200_000,
+            max_tokens: 2_000,
+            facts: 4_000,
+        }
+    }
+}
+
+impl Summary {
+    /// The API writes it.
+    #[must_use]
+    pub fn by_api() -> Self {
+        Self { by: Summariser::Api, ..Self::default() }
+    }
+
+    /// What the API is asked with: the field `compaction` of the request.
+    pub(in crate::context) fn compaction(&self) -> Value {
+        let mut asked = json!({"type": "summarize"});
+        if let Some(instructions) = &self.instructions {
+            asked["instructions"] = json!(instructions);
+        }
+        asked
     }
 }
 

@@ -12,7 +12,7 @@ use super::{beginning, is_assistants, messages};
 use crate::context::{ApiError, Kind, Request};
 use crate::double::ask::Ask;
 use crate::double::fault::Fault;
-use crate::double::prompt::{tokens_of_text, value_of};
+use crate::double::prompt::{Prompt, tokens_of_text, value_of};
 use crate::double::script::Line;
 use crate::double::seal::{Signer, Standing};
 use crate::hash::Hash;
@@ -60,14 +60,14 @@ impl Summary {
         json!({"type": "compaction", "content": self.text.as_ref().ok()})
     }
 
-    /// The block on demand; `head`: the chain of tools and `system`. `None`: it failed.
-    pub(in crate::double) fn on_demand(&self, ask: &Ask, head: &Hash, signer: &mut Signer) -> Option<Value> {
+    /// The block on demand, of a prompt that was sent. `None`: it failed.
+    pub(in crate::double) fn on_demand(&self, ask: &Ask, sent: &Prompt, signer: &Signer) -> Option<Value> {
         let mut block = json!({"type": "compaction", "content": self.text.as_ref().ok()?});
         let changes = tool_changes(&ask.request);
         if !changes.is_empty() {
             block["tool_changes"] = Value::from(changes);
         }
-        signer.sign(&mut block, head, &ask.model);
+        signer.sign_summary(&mut block, &sent.head(), &ask.model, &sent.ends());
         Some(block)
     }
 }

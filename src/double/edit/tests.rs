@@ -6,9 +6,14 @@ use super::*;
 use crate::double::ask::Purpose;
 use crate::double::script::Line;
 use crate::double::{Call, Double, Script, Settings, headers};
-use crate::hash::Hash;
 
 const BETAS: [&str; 3] = ["context-management-2025-06-27", "compact-2026-01-12", "compact-2026-09-04"];
+
+/// What comes of a summary that is asked for.
+fn demanded(told: &Summary, ask: &Ask) -> Option<Value> {
+    let signer = Signer::default();
+    told.on_demand(ask, &Prompt::of(&ask.request, &ask.model, &signer, false), &signer)
+}
 
 /// A request as it is read. Which edits a model takes is another question: they are put in behind its back.
 fn ask(request: &Value) -> Ask {
@@ -396,7 +401,7 @@ fn a_summary_may_fail() {
         assert!(told.tokens <= 1_000);
         let block = told.at_threshold();
         assert_eq!(block["content"].as_str(), expected.ok());
-        let demanded = told.on_demand(&ask(&talk(1)), &Hash([0; 32]), &mut Signer::default());
+        let demanded = demanded(&told, &ask(&talk(1)));
         assert_eq!(demanded.is_some(), expected.is_ok());
         // One that failed changes nothing of what is read.
         let request = ask(&talk(3)).request;
@@ -437,8 +442,44 @@ fn a_summary_says_what_became_of_the_tools() {
         (vec![earlier, said("user"), system(std::slice::from_ref(&other))], json!([take, other])),
     ] {
         let told = Summary { text: Ok("Tea.".to_owned()), tokens: 1 };
-        let made = told.on_demand(&ask(&whole(&messages)), &Hash([0; 32]), &mut Signer::default());
+        let made = demanded(&told, &ask(&whole(&messages)));
         assert_eq!(made.unwrap()["tool_changes"], expected);
+    }
+}
+
+#[test]
+fn what_was_thought_before_a_summary_came_stays_valid_behind_it() {
+    let script = r#"{"when":{"compaction":true},"reply":{"text":"It was tea."}}
+        {"when":{},"reply":{"content":[{"type":"thinking","thinking":"Hm."},{"type":"text","text":"Tea."}]}}"#;
+    let mut api = Double::new(Script::from_lines(script).unwrap());
+    let mut ask = |messages: &[Value], compacts: bool| {
+        let mut request = json!({"model": "claude-opus-5-5", "max_tokens": 1_000, "messages": messages,
+            "thinking": {"type": "adaptive"}});
+        if compacts {
+            request["compaction"] = json!({"type": "summarize"});
+        }
+        let answer = api.create(&request, &["compact-2026-09-04"]);
+        answer.map(|answer| json!({"role": "assistant", "content": answer["content"]}))
+    };
+    let said = json!({"role": "user", "content": "And?"});
+    let mut talk = Vec::new();
+    // Each summary is of all but the last two turns, and those of earlier ones stay valid.
+    for _ in 0..4 {
+        for _ in 0..2 {
+            talk.push(said.clone());
+            let answer = ask(&talk, false).unwrap();
+            talk.push(answer);
+        }
+        let kept = talk.split_off(talk.len() - 3);
+        talk = [vec![ask(&talk, true).unwrap()], kept].concat();
+    }
+    talk.push(said.clone());
+    assert!(ask(&talk, false).is_ok());
+    // It goes by what was sent, all of it, and nothing else.
+    let without = [&talk[..1], &talk[2..]].concat();
+    let more = [&talk[..1], std::slice::from_ref(&said), &talk[1..]].concat();
+    for changed in [without, more] {
+        assert!(ask(&changed, false).unwrap_err().message.contains("thinking"), "{changed:?}");
     }
 }
 

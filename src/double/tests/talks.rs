@@ -10,7 +10,8 @@ use crate::context::tests::grammar::history;
 use crate::context::tests::properties::{hosts, policies};
 use crate::context::tests::scripts::{Host, Talk, steps};
 use crate::context::{
-    Binding, Budget, Message, Note, Policy, Profile, Role, Transcript, Usage, plan, render, splice,
+    Binding, Budget, Message, Needs, Note, Policy, Profile, Role, Strategy as Way, Summariser, Transcript,
+    Usage, Wanted, plan, render, splice,
 };
 
 /// A model whose thinking has a budget.
@@ -59,7 +60,9 @@ impl<'a> Agent<'a> {
                 }
                 json!({"reply": {"content": blocks}}).to_string() + "\n"
             })
-            .chain([r#"{"when":{},"reply":{"text":"That is all."}}"#.to_owned()])
+            .chain([r#"{"when":{"compaction":true},"reply":{"text":"The user wanted something."}}
+                   {"when":{},"reply":{"text":"That is all."}}"#
+                .to_owned()])
             .collect();
         let settings = Settings { window: Some(policy.profile.window), ..Settings::default() };
         let mut head = whole.clone();
@@ -111,9 +114,13 @@ impl<'a> Agent<'a> {
     fn ask(&mut self) -> End {
         let Ok(mut planned) = plan(&self.log, self.policy) else { return End::CannotFit };
         while let Some(wanted) = planned.wanted {
-            let note = match self.summarised(&wanted.messages) {
-                Some(text) => wanted.answered(&text),
-                None => Note::SummaryFailed { why: "overloaded".to_owned() },
+            self.summaries += 1;
+            assert!(self.summaries < 200, "a summary leads to no end of summaries");
+            let fails = self.host.fails != 0 && self.summaries.is_multiple_of(self.host.fails);
+            let note = match &wanted.needs {
+                _ if fails => Note::SummaryFailed { why: "overloaded".to_owned() },
+                None => wanted.answered(&summarised(&wanted.messages)),
+                Some(needs) => self.compacted(&wanted, needs),
             };
             self.log.note(note);
             let Ok(again) = plan(&self.log, self.policy) else { return End::CannotFit };
@@ -139,17 +146,47 @@ impl<'a> Agent<'a> {
         End::Said
     }
 
-    /// What another model makes of the older part, if it does.
-    fn summarised(&mut self, messages: &str) -> Option<String> {
-        self.summaries += 1;
-        assert!(self.summaries < 200, "a summary leads to no end of summaries");
-        let messages: Value = serde_json::from_str(messages).unwrap();
-        let request = json!({"model": "claude-haiku-4-5", "max_tokens": 2_000, "messages": messages});
-        let script = Script::from_lines(r#"{"reply":{"text":"The user wants something."}}"#).unwrap();
-        let answer = Double::new(script).create(&request, &[]).unwrap();
-        let fails = self.host.fails != 0 && self.summaries.is_multiple_of(self.host.fails);
-        (!fails).then(|| answer["content"][0]["text"].as_str().unwrap().to_owned())
+    /// What the API itself makes of the older part.
+    fn compacted(&mut self, wanted: &Wanted, needs: &Needs) -> Note {
+        let request = splice(&self.head.to_string(), &wanted.messages, needs).unwrap();
+        let request: Value = serde_json::from_str(&request).unwrap();
+        let betas: Vec<&str> = needs.betas.iter().map(String::as_str).collect();
+        match self.api.create(&request, &betas) {
+            Ok(answer) => {
+                assert_eq!(answer["stop_reason"], "compaction");
+                wanted.compacted(&answer)
+            }
+            Err(error) if does_not_fit(&error) => Note::SummaryFailed { why: error.message },
+            Err(error) => panic!("{error}\n{request}\n{wanted:#?}"),
+        }
     }
+}
+
+/// What another model makes of the older part.
+fn summarised(messages: &str) -> String {
+    let messages: Value = serde_json::from_str(messages).unwrap();
+    let request = json!({"model": "claude-haiku-4-5", "max_tokens": 2_000, "messages": messages});
+    let script = Script::from_lines(r#"{"reply":{"text":"The user wants something."}}"#).unwrap();
+    let answer = Double::new(script).create(&request, &[]).unwrap();
+    answer["content"][0]["text"].as_str().unwrap().to_owned()
+}
+
+/// The policy whose summaries the API makes, and the conversation without those that it makes at a threshold: it makes
+/// none where one that was made on demand is sent.
+fn delegated(mut policy: Policy, whole: &mut Value) -> Policy {
+    for strategy in &mut policy.strategies {
+        if let Way::Summary(summary) = strategy {
+            summary.by = Summariser::Api;
+        }
+    }
+    for message in whole["messages"].as_array_mut().unwrap().iter_mut().skip(1) {
+        let Some(blocks) = message["content"].as_array_mut() else { continue };
+        blocks.retain(|block| block["type"] != "compaction");
+        if blocks.is_empty() {
+            message["content"] = json!("Go on.");
+        }
+    }
+    policy
 }
 
 /// Whether a request is refused for its tokens alone. `system` and tools are not known to a plan before the first report.
@@ -184,7 +221,10 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn no_request_of_a_conversation_is_refused(whole in history(), policy in policies(300), host in hosts()) {
+    fn no_request_of_a_conversation_is_refused(
+        mut whole in history(), policy in policies(300), host in hosts(), delegates: bool,
+    ) {
+        let policy = if delegates { delegated(policy, &mut whole) } else { policy };
         let policy = fitted(&policy, whole["model"].as_str().unwrap());
         let mut agent = Agent::new(&whole, &policy, host);
         agent.talk(whole["messages"].as_array().unwrap());
@@ -192,7 +232,7 @@ proptest! {
 
     #[test]
     fn no_request_of_a_long_conversation_is_refused(
-        steps in steps(), policy in policies(2_000), host in hosts(), model in 0..2_usize,
+        steps in steps(), policy in policies(2_000), host in hosts(), model in 0..2_usize, delegates: bool,
     ) {
         let unedited = Policy { profile: Profile { mid_system: true, binding: Binding::Ignore, window: 1 << 40, ..Profile::default() },
             ..Policy::new(Budget::tokens(1 << 40, 1).unwrap(), vec![]) };
@@ -202,7 +242,8 @@ proptest! {
             talk.transcript.messages().map(|it| serde_json::from_str(it.json()).unwrap()).collect();
         let model = ["claude-opus-5", "claude-opus-5-5"][model];
         let tools = ["grep", "screenshot"].map(|name| json!({"name": name, "input_schema": {"type": "object"}}));
-        let whole = json!({"model": model, "tools": tools, "messages": messages});
+        let mut whole = json!({"model": model, "tools": tools, "messages": messages});
+        let policy = if delegates { delegated(policy, &mut whole) } else { policy };
         let policy = fitted(&policy, model);
         Agent::new(&whole, &policy, host).talk(&messages);
     }
