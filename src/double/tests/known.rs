@@ -68,7 +68,12 @@ fn known_failures_are_refused_for_what_they_are() {
             api.create(&signed, &betas.iter().map(String::as_str).collect::<Vec<_>>()).expect_err(&name);
         assert_eq!((error.status, error.kind), (400, "invalid_request_error"), "{name}");
         let violations = case["violations"].as_array().unwrap();
-        if !violations.iter().any(|violation| violation["error"] == error.message) {
+        // What has not the shape of a message is refused by the table of shapes, in its words.
+        let is_known = |violation: &Value| match violation["rule"].as_str() {
+            Some("shape") => error.message.starts_with(violation["path"].as_str().unwrap()),
+            _ => violation["error"] == error.message,
+        };
+        if !violations.iter().any(is_known) {
             otherwise.push(format!("{name}: {error}"));
         }
         refused += 1;
