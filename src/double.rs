@@ -168,8 +168,10 @@ impl Double {
         let mut headers = vec![("request-id", id.clone())];
         let (status, body, played) = match done {
             Ok((body, played)) => (200, body, played),
-            Err(Refusal { error, retry_after, code, played, .. }) => {
+            Err(Refusal { error, retry_after, code, whose, played }) => {
                 headers.extend(retry_after.map(|seconds| ("retry-after", seconds.to_string())));
+                // SDKs go by it: asked again, the script still does not fit.
+                headers.extend((whose == Whose::Own).then(|| ("x-should-retry", "false".to_owned())));
                 let mut body = fault::body(&error, &id);
                 if let Some(code) = code {
                     body["error"]["details"] = json!({"error_code": code});
@@ -263,20 +265,29 @@ struct Refusal {
     retry_after: Option<u64>,
     /// `error.details.error_code`
     code: Option<&'static str>,
-    is_scripted: bool,
+    whose: Whose,
     /// The request, whole, that the script was played for.
     played: Option<String>,
+}
+
+/// Whose words a refusal has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    Api,
+    Script,
+    /// The stand-in's own: the script does not fit the request.
+    Own,
 }
 
 impl Refusal {
     /// With the request that it is about.
     fn of(self, request: impl FnOnce() -> String) -> Self {
-        Self { played: self.is_scripted.then(request), ..self }
+        Self { played: (self.whose == Whose::Script).then(request), ..self }
     }
 }
 
 impl From<ApiError> for Refusal {
     fn from(error: ApiError) -> Self {
-        Self { error, retry_after: None, code: None, is_scripted: false, played: None }
+        Self { error, retry_after: None, code: None, whose: Whose::Api, played: None }
     }
 }

@@ -51,6 +51,8 @@ pub(super) enum Play {
         /// Seconds, for the header `retry-after`.
         retry_after: Option<u64>,
     },
+    /// The stand-in cannot say what the script has: an error of its own.
+    Refuses(ApiError),
 }
 
 /// What is said to a request.
@@ -183,7 +185,7 @@ impl Script {
             rule.use_up();
             return match rule.reply.play(&asked, &heard) {
                 Play::Says(line) => Some(line),
-                Play::Fails { .. } => None,
+                Play::Fails { .. } | Play::Refuses(_) => None,
             };
         }
         // What is told block by block begins with its summary, if it has one.
@@ -198,8 +200,7 @@ impl Script {
 
 /// A refusal that is the stand-in's own.
 fn refuses(status: u16, kind: &'static str, why: &str) -> Play {
-    let error = ApiError::new(status, kind, format!("memdir double: {why}"));
-    Play::Fails { error, retry_after: None }
+    Play::Refuses(ApiError::new(status, kind, format!("memdir double: {why}")))
 }
 
 /// A block of text.

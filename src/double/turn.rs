@@ -11,7 +11,7 @@ use super::fault::Fault;
 use super::prompt::{self, Prompt};
 use super::reply::Said;
 use super::script::{Line, Play};
-use super::{Body, Call, Double, Refusal, stream};
+use super::{Body, Call, Double, Refusal, Whose, stream};
 use crate::context::{ApiError, Request, Rule, Violation, violations};
 
 impl Double {
@@ -110,8 +110,9 @@ impl Double {
         match self.script.play(ask) {
             Play::Says(line) => Ok(line),
             Play::Fails { error, retry_after } => {
-                Err(Refusal { retry_after, is_scripted: true, ..error.into() })
+                Err(Refusal { retry_after, whose: Whose::Script, ..error.into() })
             }
+            Play::Refuses(error) => Err(Refusal { whose: Whose::Own, ..error.into() }),
         }
     }
 

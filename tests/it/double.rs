@@ -225,6 +225,30 @@ fn what_was_recorded_is_played_again() {
 }
 
 #[test]
+fn its_own_complaints_are_not_recorded_and_nobody_tries_again() {
+    let dir = scratch();
+    let script = "{\"reply\":{\"text\":\"One.\"},\"when\":{\"last\":\"a\"},\"times\":1}\n\
+                  {\"reply\":{\"tool_use\":{\"name\":\"weather\"}},\"when\":{\"last\":\"b\"}}\n\
+                  {\"reply\":{\"error\":{\"status\":500}},\"when\":{\"last\":\"c\"}}\n";
+    fs::write(dir.path().join("script"), script).unwrap();
+    let played = |args: &[&str], texts: &[&str]| {
+        let served = Served::with(dir.path(), args);
+        let answers: Vec<_> = texts.iter().map(|text| message(served.address(), &request(text))).collect();
+        assert_eq!(served.end(Signal::TERM).code, Some(0));
+        let is_final = |answer: &Answered| answer.head.contains("\r\nx-should-retry: false");
+        answers.iter().map(|answer| (answer.status, is_final(answer))).collect::<Vec<_>>()
+    };
+    let seen = played(&["--script", "script", "--record", "record"], &["a", "a", "b", "c"]);
+    assert_eq!(seen, [(200, false), (500, true), (500, true), (500, false)]);
+    let record = fs::read_to_string(dir.path().join("record")).unwrap();
+    assert_eq!(record.lines().count(), 2, "{record}");
+    assert!(!record.contains("memdir double"), "{record}");
+    let seen = played(&["--script", "record", "--record", "again"], &["other", "a", "c"]);
+    assert_eq!(seen, [(400, true), (200, false), (500, false)]);
+    assert_eq!(fs::read_to_string(dir.path().join("again")).unwrap(), record);
+}
+
+#[test]
 fn a_hundred_clients_at_once_are_all_answered() {
     let dir = scratch();
     let served = Served::with(dir.path(), &[]);

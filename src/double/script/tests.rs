@@ -48,7 +48,7 @@ fn said(script: &mut Script, request: &Value) -> String {
             let said = block["text"].as_str().or_else(|| block["content"].as_str());
             said.map_or_else(|| block.to_string(), str::to_owned)
         }
-        Play::Fails { error, .. } => format!("{}: {}", error.status, error.message),
+        Play::Fails { error, .. } | Play::Refuses(error) => format!("{}: {}", error.status, error.message),
     }
 }
 
@@ -312,7 +312,7 @@ fn a_tool_that_must_be_called_is_called() {
     let call =
         |choice: Value| match Script::default().play(&ask(&json!({"tools": tools, "tool_choice": choice}))) {
             Play::Says(line) => line.content[0].clone(),
-            fails @ Play::Fails { .. } => panic!("{fails:?}"),
+            other => panic!("{other:?}"),
         };
     assert_eq!(call(json!({"type": "any"}))["name"], "now");
     let input = json!({"city": "", "days": 1, "unit": "C", "at": {"hour": 0}});
