@@ -135,16 +135,13 @@ impl Script {
             return Play::Says(Line::default());
         }
         let heard = Heard::of(ask);
-        let fits = |row: &&mut Row| row.fits(ask, &heard);
+        let sent = Recorded::of(&ask.request);
+        let is_other = |row: &Row| row.recorded.as_ref().is_some_and(|recorded| !recorded.is_same(&sent));
         let mut used_up = None;
-        for row in self.rows.iter_mut().filter(fits) {
+        for row in self.rows.iter_mut().filter(|row| row.fits(ask, &heard) && !is_other(row)) {
             if row.is_used_up() {
                 used_up = Some(row.line);
                 continue;
-            }
-            if let Some(parted) = row.recorded.as_ref().and_then(|recorded| recorded.parts_with(ask)) {
-                let why = format!("line {} of the script was recorded otherwise: {parted}", row.line);
-                return refuses(400, "invalid_request_error", &why);
             }
             if let Some(tool) = row.reply.calls().find(|tool| !heard.is_offered(tool)) {
                 let why = format!(
@@ -164,12 +161,35 @@ impl Script {
             );
             return refuses(500, "api_error", &why);
         }
+        if let Some(why) = self.recorded_otherwise(ask, &heard, &sent) {
+            return refuses(400, "invalid_request_error", &why);
+        }
         let what = if ask.compacts {
             offhand::summary(&heard, heard.messages)
         } else {
             offhand::reply(ask, &heard, self.rows.is_empty())
         };
         Play::Says(what)
+    }
+
+    /// Where a request parts ways with the nearest of those that were recorded and are left; `None`: none was recorded.
+    fn recorded_otherwise(&self, ask: &Ask, heard: &Heard, sent: &Recorded) -> Option<String> {
+        let recorded = || {
+            let rows = self.rows.iter().filter(|row| row.fits(ask, heard));
+            rows.filter_map(|row| Some((row, row.recorded.as_ref()?)))
+        };
+        let left = recorded().filter(|(row, _)| !row.is_used_up());
+        // Of those that go equally far, the first.
+        let nearest = left.rev().max_by_key(|(_, recorded)| recorded.goes_with(sent));
+        if let Some((row, recorded)) = nearest {
+            let parted = recorded.parts_with(sent);
+            return Some(format!("line {} of the script was recorded otherwise: {parted}", row.line));
+        }
+        let (row, _) = recorded().last()?;
+        let line = row.line;
+        Some(format!(
+            "the script is used up: all that was recorded up to line {line} was played, and nothing of it to this request"
+        ))
     }
 
     /// The summary of so many messages that comes before an answer, when the request has it made at a threshold: a
@@ -189,7 +209,10 @@ impl Script {
             };
         }
         // What is told block by block begins with its summary, if it has one.
-        let next = self.rows.iter_mut().find(|row| !row.is_used_up() && row.fits(ask, &heard));
+        let sent = Recorded::of(&ask.request);
+        let is_other = |row: &Row| row.recorded.as_ref().is_some_and(|recorded| !recorded.is_same(&sent));
+        let mut left = self.rows.iter_mut().filter(|row| !row.is_used_up() && row.fits(ask, &heard));
+        let next = left.find(|row| !is_other(row));
         if let Some(summary) = next.and_then(|row| row.reply.take_summary()) {
             let has_content = !summary["content"].is_null();
             return has_content.then(|| Line { content: vec![summary], ..Line::default() });

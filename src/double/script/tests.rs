@@ -107,7 +107,8 @@ fn a_rule_fits_when_all_of_it_holds() {
             false,
         ),
         (json!({"last": "ell"}), json!({"messages": [user("Hello."), user("Are you there?")]}), true),
-        (json!({"last": "Weather"}), json!({"messages": result("Sun.")}), false),
+        (json!({"last": "Weather"}), json!({"messages": result("Sun.")}), true),
+        (json!({"last": "Sun"}), json!({"messages": result("Sun.")}), false),
         (json!({"result": "Sun"}), json!({"messages": result("Sun.")}), true),
         (json!({"result": "Rain"}), json!({"messages": result("Sun.")}), false),
         (json!({"result": ""}), json!({}), false),
@@ -139,6 +140,11 @@ fn texts_are_filled_in() {
     let Play::Says(line) = script(&[json!({"reply": reply})]).play(&ask(&request)) else { panic!() };
     assert_eq!(line.content[0]["text"], "1 {last}? {{last} {other} {");
     assert_eq!(line.content[1]["input"], json!({"a": [{"b": "claude-opus-5"}]}));
+    let called = json!({"messages": [user("Weather?"), {"role": "assistant", "content": [
+        {"type": "tool_use", "id": "toolu_1", "name": "n", "input": {}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "Sun."}]}]});
+    let reply = json!({"text": "{last} {result}"});
+    assert_eq!(said(&mut script(&[json!({"reply": reply})]), &called), "Weather? Sun.");
     let content = json!([{"type": "text", "text": "{last}"}]);
     assert_eq!(said(&mut script(&[json!({"reply": {"content": content}})]), &json!({})), "{last}");
 }
@@ -250,6 +256,51 @@ fn a_recorded_session_is_played_to_who_says_the_same() {
     let Play::Says(line) = script.play(&ask(&next)) else { panic!() };
     assert_eq!((line.stop_reason.as_deref(), line.output_tokens), (Some("end_turn"), Some(7)));
     assert!(said(&mut script, &next).contains("used up"));
+}
+
+#[test]
+fn conversations_that_were_recorded_together_are_played_in_any_order() {
+    let line = |messages: Value, text: &str| {
+        let content = json!([{"type": "text", "text": text}]);
+        json!({"request": {"messages": messages}, "response": {"content": content}})
+    };
+    let (tea, cup) = (json!([user("Tea?")]), json!([user("Cup?")]));
+    let more = |messages: &Value, said: &str, next: &str| json!([messages[0], assistant(said), user(next)]);
+    let (black, blue) = (more(&tea, "Green.", "No, black."), more(&cup, "Red.", "No, blue."));
+    let mut script = script(&[
+        line(tea.clone(), "Green."),
+        line(cup.clone(), "Red."),
+        line(tea.clone(), "Green again."),
+        line(black.clone(), "Black."),
+        line(blue.clone(), "Blue."),
+    ]);
+    for (messages, expected) in [
+        (&cup, "Red."),
+        (&blue, "Blue."),
+        (&tea, "Green."),
+        (&tea, "Green again."),
+        (
+            &more(&tea, "Green.", "No, white."),
+            "400: memdir double: line 4 of the script was recorded otherwise: \
+            messages.2.content.0 is `{\"text\":\"No, white.\",\"type\":\"text\"}`, \
+            and was `{\"text\":\"No, black.\",\"type\":\"text\"}`",
+        ),
+        (&black, "Black."),
+    ] {
+        assert_eq!(said(&mut script, &json!({"messages": messages})), expected, "{messages}");
+    }
+    let again = said(&mut script, &json!({"messages": cup}));
+    assert!(again.starts_with("500: ") && again.contains("line 2, and it was played"), "{again}");
+    let other = said(&mut script, &json!({}));
+    assert!(other.starts_with("400: ") && other.contains("up to line 5 was played"), "{other}");
+}
+
+#[test]
+fn a_rule_after_what_was_recorded_is_for_what_was_not() {
+    let recorded = json!({"request": {"messages": [user("A")]}, "response": {"content": []}});
+    let mut script = script(&[recorded, json!({"when": {}, "reply": {"text": "Whatever."}})]);
+    assert_eq!(said(&mut script, &json!({"messages": [user("B")]})), "Whatever.");
+    assert_eq!(said(&mut script, &json!({"messages": [user("A")]})), "null");
 }
 
 #[test]
