@@ -1,5 +1,7 @@
 //! What is said: rules and replies from a file.
 
+use std::str::FromStr;
+
 use serde_json::{Map, Value, json};
 
 use super::ask::Ask;
@@ -106,6 +108,15 @@ impl Row {
 
     fn use_up(&mut self) {
         self.left = self.left.map(|left| left.saturating_sub(1));
+    }
+}
+
+impl FromStr for Script {
+    type Err = BadScript;
+
+    /// As [`Script::from_lines`].
+    fn from_str(lines: &str) -> Result<Self, BadScript> {
+        Self::from_lines(lines)
     }
 }
 

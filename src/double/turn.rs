@@ -128,7 +128,7 @@ impl Double {
     }
 
     /// A request as it was sent, what became of it, and that as it is read. What of it may not be read is gone.
-    fn read(&self, ask: &mut Ask) -> Result<(Prompt, Edited, Prompt), ApiError> {
+    fn read(&self, ask: &mut Ask) -> Result<(Prompt, Edited, Prompt), Refusal> {
         let sent = self.judged(ask)?;
         if !sent.dropped.is_empty() {
             ask.request = prompt::without(&ask.request, &sent.dropped);
@@ -139,16 +139,21 @@ impl Double {
     }
 
     /// What a model reads of a request, when nothing in it is refused.
-    fn judged(&self, ask: &Ask) -> Result<Prompt, ApiError> {
+    fn judged(&self, ask: &Ask) -> Result<Prompt, Refusal> {
         let drops = ask.request.drops_unbound_thinking();
         let prompt = Prompt::of(&ask.request, &ask.model, &self.signer, drops);
         let found = violations(&ask.request, &ask.profile, &prompt);
         // Nothing is said after a summary: whose the last message is does not matter.
         let counts = |violation: &&Violation| !ask.compacts || violation.rule != Rule::I3;
-        match found.iter().filter(counts).find_map(Violation::api_error) {
-            Some(error) => Err(error),
-            None => edit::check(ask, &self.signer).map(|()| prompt),
-        }
+        let refused =
+            found.iter().filter(counts).find_map(|violation| Some((violation, violation.api_error()?)));
+        let Some((violation, error)) = refused else {
+            edit::check(ask, &self.signer)?;
+            return Ok(prompt);
+        };
+        let is_of_signature = error.message.contains("Invalid `signature`");
+        let standing = prompt.standing_at(&violation.path).filter(|_| is_of_signature);
+        Err(Refusal { standing, ..error.into() })
     }
 }
 
