@@ -196,7 +196,7 @@ impl Script {
             let parted = recorded.parts_with(sent);
             return Some(format!("line {} of the script was recorded otherwise: {parted}", row.line));
         }
-        let (row, _) = recorded().last()?;
+        let (row, _) = recorded().next_back()?;
         let line = row.line;
         Some(format!(
             "the script is used up: all that was recorded up to line {line} was played, and nothing of it to this request"
