@@ -102,6 +102,11 @@ impl Row {
         self.is_summary == ask.compacts && self.when.as_ref().is_none_or(|when| when.fits(ask, heard))
     }
 
+    /// Whether it was recorded, of another request.
+    fn is_other(&self, sent: Option<&Recorded>) -> bool {
+        self.recorded.as_ref().zip(sent).is_some_and(|(recorded, sent)| !recorded.is_same(sent))
+    }
+
     fn is_used_up(&self) -> bool {
         self.left == Some(0)
     }
@@ -146,8 +151,8 @@ impl Script {
             return Play::Says(Line::default());
         }
         let heard = Heard::of(ask);
-        let sent = Recorded::of(&ask.request);
-        let is_other = |row: &Row| row.recorded.as_ref().is_some_and(|recorded| !recorded.is_same(&sent));
+        let sent = self.compared(ask);
+        let is_other = |row: &Row| row.is_other(sent.as_ref());
         let mut used_up = None;
         for row in self.rows.iter_mut().filter(|row| row.fits(ask, &heard) && !is_other(row)) {
             if row.is_used_up() {
@@ -172,7 +177,7 @@ impl Script {
             );
             return refuses(500, "api_error", &why);
         }
-        if let Some(why) = self.recorded_otherwise(ask, &heard, &sent) {
+        if let Some(why) = sent.and_then(|sent| self.recorded_otherwise(ask, &heard, &sent)) {
             return refuses(400, "invalid_request_error", &why);
         }
         let what = if ask.compacts {
@@ -181,6 +186,12 @@ impl Script {
             offhand::reply(ask, &heard, self.rows.is_empty())
         };
         Play::Says(what)
+    }
+
+    /// What a request says, for lines that were recorded; `None`: there are none.
+    fn compared(&self, ask: &Ask) -> Option<Recorded> {
+        let has_recorded = self.rows.iter().any(|row| row.recorded.is_some());
+        has_recorded.then(|| Recorded::of(&ask.request))
     }
 
     /// Where a request parts ways with the nearest of those that were recorded and are left; `None`: none was recorded.
@@ -220,8 +231,8 @@ impl Script {
             };
         }
         // What is told block by block begins with its summary, if it has one.
-        let sent = Recorded::of(&ask.request);
-        let is_other = |row: &Row| row.recorded.as_ref().is_some_and(|recorded| !recorded.is_same(&sent));
+        let sent = self.compared(ask);
+        let is_other = |row: &Row| row.is_other(sent.as_ref());
         let mut left = self.rows.iter_mut().filter(|row| !row.is_used_up() && row.fits(ask, &heard));
         let next = left.find(|row| !is_other(row));
         if let Some(summary) = next.and_then(|row| row.reply.take_summary()) {
