@@ -191,7 +191,7 @@ impl Script {
     /// What a request says, for lines that were recorded; `None`: there are none.
     fn compared(&self, ask: &Ask) -> Option<Recorded> {
         let has_recorded = self.rows.iter().any(|row| row.recorded.is_some());
-        has_recorded.then(|| Recorded::of(&ask.request))
+        has_recorded.then(|| Recorded::of(ask.sent.as_ref().unwrap_or(&ask.request)))
     }
 
     /// Where a request parts ways with the nearest of those that were recorded and are left; `None`: none was recorded.

@@ -131,7 +131,8 @@ impl Double {
     fn read(&self, ask: &mut Ask) -> Result<(Prompt, Edited, Prompt), Refusal> {
         let sent = self.judged(ask)?;
         if !sent.dropped.is_empty() {
-            ask.request = prompt::without(&ask.request, &sent.dropped);
+            let left = prompt::without(&ask.request, &sent.dropped);
+            ask.sent = Some(std::mem::replace(&mut ask.request, left));
         }
         let edited = edit::edit(ask, &sent);
         let read = Prompt::of(&edited.request, &ask.model, &self.signer, false);

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::double::ask::Purpose;
-use crate::double::{Call, Settings};
+use crate::double::{Call, Double, Settings};
 
 /// A request that lacks nothing, with some fields of its own.
 pub(in crate::double) fn ask(request: &Value) -> Ask {
@@ -293,6 +293,28 @@ fn conversations_that_were_recorded_together_are_played_in_any_order() {
     assert!(again.starts_with("500: ") && again.contains("line 2, and it was played"), "{again}");
     let other = said(&mut script, &json!({}));
     assert!(other.starts_with("400: ") && other.contains("up to line 5 was played"), "{other}");
+}
+
+#[test]
+fn a_session_in_which_another_model_went_on_is_played() {
+    let thinks = json!({"when": {}, "reply": {"thinking": "Tea.", "text": "Green."}});
+    let mut request = json!({"model": "claude-opus-5-5", "max_tokens": 2_000, "thinking": {"type": "adaptive"},
+        "messages": [user("Which?")]});
+    let mut recorder = Double::new(script(&[thinks]));
+    let mut lines = Vec::new();
+    for model in ["claude-opus-5-5", "claude-opus-5"] {
+        request["model"] = json!(model);
+        let response = recorder.create(&request, &[]).unwrap();
+        lines.push(json!({"request": request, "response": response}));
+        let messages = request["messages"].as_array_mut().unwrap();
+        messages.push(json!({"role": "assistant", "content": response["content"]}));
+        messages.push(user("Why?"));
+    }
+    let mut player = Double::new(script(&lines));
+    for line in &lines {
+        let said = player.create(&line["request"], &[]).unwrap();
+        assert_eq!(said["content"], line["response"]["content"]);
+    }
 }
 
 #[test]
