@@ -27,6 +27,23 @@
 //! assert_eq!(refused.message, "messages: first message must use the \"user\" role");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! In a test:
+//!
+//! ```
+//! use memdir::double::{Double, Script};
+//! use serde_json::json;
+//!
+//! fn the_answer_is_four() -> Result<(), Box<dyn std::error::Error>> {
+//!     let script: Script = r#"{"when": {"last": "2 + 2"}, "reply": {"text": "Four."}}"#.parse()?;
+//!     let mut api = Double::new(script);
+//!     let messages = json!([{"role": "user", "content": "2 + 2?"}]);
+//!     let answer = api.create(&json!({"model": "claude-opus-5", "max_tokens": 100, "messages": messages}), &[])?;
+//!     assert_eq!(answer["content"][0]["text"], "Four.");
+//!     Ok(())
+//! }
+//! # the_answer_is_four().unwrap();
+//! ```
 
 use std::time::Duration;
 
@@ -53,8 +70,10 @@ mod turn;
 pub(crate) use ask::MOST_BYTES;
 use cache::Cache;
 pub(crate) use fault::Fault;
+#[cfg(all(feature = "cli", feature = "http"))]
+pub(crate) use models::is_known;
 pub use script::{BadScript, Script};
-use seal::Signer;
+use seal::{Signer, Standing};
 pub use stream::Event;
 use thread::Threads;
 use turn::Made;
@@ -111,6 +130,8 @@ pub struct Answer {
     pub body: Body,
     /// The request for a message that the script was played for, whole; `None`: it was refused, or it was for another thing.
     pub played: Option<String>,
+    /// Why it was refused, for people, where more is known than the API tells.
+    pub why: Option<&'static str>,
 }
 
 /// The body of an [`Answer`].
@@ -167,18 +188,20 @@ impl Double {
     fn told(&self, done: Result<(Body, Option<String>), Refusal>) -> Answer {
         let id = format!("req_{:024}", self.calls);
         let mut headers = vec![("request-id", id.clone())];
-        let (status, body, played) = match done {
-            Ok((body, played)) => (200, body, played),
-            Err(Refusal { error, retry_after, code, played, .. }) => {
+        let (status, body, played, why) = match done {
+            Ok((body, played)) => (200, body, played, None),
+            Err(Refusal { error, retry_after, code, whose, standing, played }) => {
                 headers.extend(retry_after.map(|seconds| ("retry-after", seconds.to_string())));
+                // SDKs go by it: asked again, the script still does not fit.
+                headers.extend((whose == Whose::Own).then(|| ("x-should-retry", "false".to_owned())));
                 let mut body = fault::body(&error, &id);
                 if let Some(code) = code {
                     body["error"]["details"] = json!({"error_code": code});
                 }
-                (error.status, Body::Json(body), played)
+                (error.status, Body::Json(body), played, standing.and_then(Standing::why))
             }
         };
-        Answer { status, headers, body, played }
+        Answer { status, headers, body, played, why }
     }
 
     /// Answers a request in process, with values of the header `anthropic-beta`: the message, however it was asked for.
@@ -269,20 +292,31 @@ struct Refusal {
     retry_after: Option<u64>,
     /// `error.details.error_code`
     code: Option<&'static str>,
-    is_scripted: bool,
+    whose: Whose,
+    /// How the signature stands that it is about.
+    standing: Option<Standing>,
     /// The request, whole, that the script was played for.
     played: Option<String>,
+}
+
+/// Whose words a refusal has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    Api,
+    Script,
+    /// The stand-in's own: the script does not fit the request.
+    Own,
 }
 
 impl Refusal {
     /// With the request that it is about.
     fn of(self, request: impl FnOnce() -> String) -> Self {
-        Self { played: self.is_scripted.then(request), ..self }
+        Self { played: (self.whose == Whose::Script).then(request), ..self }
     }
 }
 
 impl From<ApiError> for Refusal {
     fn from(error: ApiError) -> Self {
-        Self { error, retry_after: None, code: None, is_scripted: false, played: None }
+        Self { error, retry_after: None, code: None, whose: Whose::Api, standing: None, played: None }
     }
 }

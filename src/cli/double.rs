@@ -1,7 +1,8 @@
 //! `memdir double`: the stand-in for the Messages API, on a port.
 
+use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _, stderr};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _, stderr};
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs as _};
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
@@ -16,12 +17,12 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use super::fault::{self, Fault};
 use super::out::{BAD, GOOD};
 use super::pipe;
-use crate::double::{Answer, Body, Double, Script, Settings};
+use crate::double::{self, Answer, Body, Double, Script, Settings};
 use crate::guard::Guard;
 use crate::http::{Seen, serve_double_watched};
 use crate::path;
 
-/// Characters of a refusal that are told.
+/// Characters of a refusal that are told, and names of models that are not known.
 const MOST: usize = 300;
 
 #[derive(Debug, clap::Args)]
@@ -47,7 +48,11 @@ pub(super) struct Args {
 }
 
 fn address(given: &str) -> Result<SocketAddr, String> {
-    let addresses = given.to_socket_addrs().map_err(|_| "it is no address with a port".to_owned())?;
+    let addresses =
+        given.to_socket_addrs().map_err(|_| match given.trim_start_matches(':').parse::<u16>() {
+            Ok(port) => format!("it is a port alone: 127.0.0.1:{port} is one of this machine"),
+            Err(_) => "it is no address with a port".to_owned(),
+        })?;
     // A name may have more than one; programs look for the older first.
     let mut addresses: Vec<_> = addresses.collect();
     addresses.sort_by_key(SocketAddr::is_ipv6);
@@ -65,7 +70,7 @@ pub(super) fn run(args: Args) -> Result<ExitCode, Fault> {
     // Before anybody can know that it runs.
     let end = signals().map_err(failed)?;
 
-    let tells = Lines::new(args.quiet);
+    let mut tells = Lines::new(args.quiet);
     let losing = Arc::clone(&is_lost);
     let running = serve_double_watched(listener, double, move |seen| {
         tells.tell(seen);
@@ -125,17 +130,32 @@ fn wait(mut end: UnixStream) {
 struct Lines {
     is_quiet: bool,
     has_colours: bool,
+    /// Models that are not known, and were told of.
+    strangers: BTreeSet<String>,
 }
 
 impl Lines {
     fn new(is_quiet: bool) -> Self {
         let has_colours = anstream::AutoStream::choice(&stderr()) != anstream::ColorChoice::Never;
-        Self { is_quiet, has_colours }
+        Self { is_quiet, has_colours, strangers: BTreeSet::new() }
     }
 
-    fn tell(&self, seen: Seen<'_>) {
-        if !self.is_quiet {
-            fault::complain(&self.line(seen));
+    fn tell(&mut self, seen: Seen<'_>) {
+        if self.is_quiet {
+            return;
+        }
+        fault::complain(&self.line(seen));
+        let (Body::Json(message) | Body::Events { message, .. }) = &seen.answer.body;
+        // What only was counted, or refused, names no model.
+        if let Some(model) = message["model"].as_str()
+            && !double::is_known(model)
+            && self.strangers.len() < MOST
+            && self.strangers.insert(cut(model))
+        {
+            note(&format!(
+                "the model `{}` is not known here, and the real API may not know it either",
+                cut(model)
+            ));
         }
     }
 
@@ -152,7 +172,8 @@ impl Lines {
             Body::Json(json) if *status >= 400 => {
                 let error = &json["error"];
                 let text = |field: &str| cut(error[field].as_str().unwrap_or_default());
-                format!(" {}: {}", text("type"), text("message"))
+                let why = seen.answer.why.map(|why| format!(" ({why})")).unwrap_or_default();
+                format!(" {}: {}{why}", text("type"), text("message"))
             }
             Body::Json(message) => usage(message),
             Body::Events { breaks: true, message, .. } => format!("{} broken off", usage(message)),
@@ -201,19 +222,39 @@ impl Record {
             Ok(file) => Self { name, file },
             Err(error) => return Err(unwritten(&name, &error)),
         };
-        record.end_line().map_err(|error| unwritten(&record.name, &error))?;
+        let lines = record.end_line().map_err(|error| unwritten(&record.name, &error))?;
+        if lines > 0 {
+            let (s, them) = if lines == 1 { ("", "it") } else { ("s", "them") };
+            let name = &record.name;
+            note(&format!(
+                "`{name}` has {lines} line{s} already, and what is recorded is added after {them}"
+            ));
+        }
         Ok(record)
     }
 
-    /// What was cut short stays a line of its own.
-    fn end_line(&mut self) -> io::Result<()> {
+    /// What was cut short stays a line of its own. How many lines there are.
+    fn end_line(&mut self) -> io::Result<u64> {
+        // What is no file that can be read from its beginning, a pipe say, has no length.
         if self.file.metadata()?.len() == 0 {
-            return Ok(());
+            return Ok(0);
         }
-        let mut last = [0];
-        self.file.seek(SeekFrom::End(-1))?;
-        self.file.read_exact(&mut last)?;
-        if last == *b"\n" { Ok(()) } else { self.file.write_all(b"\n") }
+        let mut lines = 0;
+        let mut is_ended = true;
+        let mut file = BufReader::new(&self.file);
+        loop {
+            let read = file.fill_buf()?;
+            let Some(last) = read.last() else { break };
+            is_ended = *last == b'\n';
+            lines += memchr::memchr_iter(b'\n', read).count() as u64;
+            let length = read.len();
+            file.consume(length);
+        }
+        if !is_ended {
+            self.file.write_all(b"\n")?;
+            lines += 1;
+        }
+        Ok(lines)
     }
 
     fn add(&mut self, seen: Seen<'_>) -> Result<(), Fault> {
@@ -228,6 +269,11 @@ impl Record {
         let line = format!("{{\"request\":{request},\"status\":{status}{retry},\"response\":{response}}}\n");
         self.file.write_all(line.as_bytes()).map_err(|error| unwritten(&self.name, &error))
     }
+}
+
+/// Tells the person what is good to know.
+fn note(what: &str) {
+    fault::complain(&Guard::default().mask(&path::escape(&format!("note: {what}"))));
 }
 
 fn unwritten(name: &str, error: &io::Error) -> Fault {

@@ -324,9 +324,13 @@ Examples:
 pub(super) const DOUBLE_ABOUT: &str = "\
 Stand in for the Messages API on a port: refuse what it refuses, say what a script says.
 
-It has no model, and needs no key. Requests are judged as the API judges them, in its words where they are known: their fields, calls of tools \
-and their results, thinking that was altered, the window. Tokens are counted, those of the prompt cache too. What is said comes from --script, \
-a line for each reply; without one, it repeats what it was told last.
+It has no model, and needs no key. Requests are judged as the API judges them, in its words where they are known: their fields, calls of tools and their \
+results, thinking that was altered, the window. Thinking that the real API signed is refused, unless it came through a script or a recording \
+(in Rust, `Double::signed` signs a history anew). A model that is not known is answered, and told of on standard error. \
+Tokens are estimated, about four characters each, those of the prompt cache too.
+
+What is said comes from --script, a line for each reply; without one, it repeats what it was told last. --record writes what it says \
+itself: it is no proxy to the real API. A file that is there is added to; remove it to begin anew.
 
 When it listens, it prints its base URL on standard output, one line; a line on standard error for each request says what became of it, \
 and nothing of what its messages hold. SIGINT and SIGTERM end it, with exit code 0.";

@@ -34,8 +34,8 @@ pub(super) enum Purpose {
 #[derive(Debug, Clone)]
 pub(super) struct Ask {
     pub(super) request: Request,
-    /// The same as it was sent, where thinking was dropped from it.
-    pub(super) whole: Option<Request>,
+    /// The request as it was sent, where thinking was dropped of it since.
+    pub(super) sent: Option<Request>,
     /// All fields but `messages`.
     pub(super) fields: Map<String, Value>,
     pub(super) model: String,
@@ -72,7 +72,7 @@ impl Ask {
         let stops = list(fields.get("stop_sequences"));
         Ok(Self {
             request,
-            whole: None,
+            sent: None,
             model,
             profile,
             max_tokens: fields.get("max_tokens").map_or(0, whole),

@@ -101,6 +101,12 @@ impl Model {
     }
 }
 
+/// Whether a model of that name is known.
+#[cfg(all(feature = "cli", feature = "http"))]
+pub(crate) fn is_known(name: &str) -> bool {
+    Model::of(name).is_some()
+}
+
 /// What a table says of a model: the longest prefix of its name counts, wherever a provider puts that name.
 pub(super) fn of_model<T: Copy>(model: &str, rows: &[(&str, T)]) -> Option<T> {
     let name = model.find("claude-").map_or(model, |at| &model[at..]).replace('.', "-");

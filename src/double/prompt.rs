@@ -27,7 +27,8 @@ pub(super) struct Prompt {
     pub(super) dropped: Vec<Dropped>,
     /// The chain of tools and `system`.
     head: Hash,
-    seals: HashMap<(usize, usize), Seal>,
+    /// How the signatures of thinking stand.
+    standings: HashMap<(usize, usize), Standing>,
     /// What the chain would be if what a summary on demand stands for were still there.
     others: Vec<Hash>,
 }
@@ -77,7 +78,7 @@ impl Prompt {
             parts: Vec::new(),
             dropped: Vec::new(),
             head: chain,
-            seals: HashMap::new(),
+            standings: HashMap::new(),
             others: Vec::new(),
         };
         for (field, at) in [("tools", At::Tool), ("system", At::System)] {
@@ -106,7 +107,7 @@ impl Prompt {
                         Standing::Unbound if drops => Some("prefix_binding_mismatch"),
                         _ => None,
                     };
-                    prompt.seals.insert((i, j), standing.seal());
+                    prompt.standings.insert((i, j), standing);
                     if let Some(reason) = reason {
                         prompt.dropped.push(Dropped { message: i, block: j, reason });
                         continue;
@@ -162,6 +163,12 @@ impl Prompt {
         self.head
     }
 
+    /// How the signature stands that is at a path, as `messages.1.content.0`.
+    pub(super) fn standing_at(&self, path: &str) -> Option<Standing> {
+        let found = self.standings.iter().find(|((i, j), _)| format!("messages.{i}.content.{j}") == path);
+        found.map(|(_, standing)| *standing)
+    }
+
     /// What was dropped, as `input_transformations` of a response.
     pub(super) fn transformations(&self) -> Value {
         let each = self.dropped.iter().map(|one| {
@@ -174,7 +181,7 @@ impl Prompt {
 
 impl Seals for Prompt {
     fn seal(&self, _: &Request, message: usize, block: usize) -> Seal {
-        self.seals.get(&(message, block)).copied().unwrap_or(Seal::Fits)
+        self.standings.get(&(message, block)).map_or(Seal::Fits, |standing| standing.seal())
     }
 }
 

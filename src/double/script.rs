@@ -1,5 +1,7 @@
 //! What is said: rules and replies from a file.
 
+use std::str::FromStr;
+
 use serde_json::{Map, Value, json};
 
 use super::ask::Ask;
@@ -51,6 +53,8 @@ pub(super) enum Play {
         /// Seconds, for the header `retry-after`.
         retry_after: Option<u64>,
     },
+    /// The stand-in cannot say what the script has: an error of its own.
+    Refuses(ApiError),
 }
 
 /// What is said to a request.
@@ -98,12 +102,26 @@ impl Row {
         self.is_summary == ask.compacts && self.when.as_ref().is_none_or(|when| when.fits(ask, heard))
     }
 
+    /// Whether it was recorded, of another request.
+    fn is_other(&self, sent: Option<&Recorded>) -> bool {
+        self.recorded.as_ref().zip(sent).is_some_and(|(recorded, sent)| !recorded.is_same(sent))
+    }
+
     fn is_used_up(&self) -> bool {
         self.left == Some(0)
     }
 
     fn use_up(&mut self) {
         self.left = self.left.map(|left| left.saturating_sub(1));
+    }
+}
+
+impl FromStr for Script {
+    type Err = BadScript;
+
+    /// As [`Script::from_lines`].
+    fn from_str(lines: &str) -> Result<Self, BadScript> {
+        Self::from_lines(lines)
     }
 }
 
@@ -133,16 +151,13 @@ impl Script {
             return Play::Says(Line::default());
         }
         let heard = Heard::of(ask);
-        let fits = |row: &&mut Row| row.fits(ask, &heard);
+        let sent = self.compared(ask);
+        let is_other = |row: &Row| row.is_other(sent.as_ref());
         let mut used_up = None;
-        for row in self.rows.iter_mut().filter(fits) {
+        for row in self.rows.iter_mut().filter(|row| row.fits(ask, &heard) && !is_other(row)) {
             if row.is_used_up() {
                 used_up = Some(row.line);
                 continue;
-            }
-            if let Some(parted) = row.recorded.as_ref().and_then(|recorded| recorded.parts_with(ask)) {
-                let why = format!("line {} of the script was recorded otherwise: {parted}", row.line);
-                return refuses(400, "invalid_request_error", &why);
             }
             if let Some(tool) = row.reply.calls().find(|tool| !heard.is_offered(tool)) {
                 let why = format!(
@@ -162,12 +177,41 @@ impl Script {
             );
             return refuses(500, "api_error", &why);
         }
+        if let Some(why) = sent.and_then(|sent| self.recorded_otherwise(ask, &heard, &sent)) {
+            return refuses(400, "invalid_request_error", &why);
+        }
         let what = if ask.compacts {
             offhand::summary(&heard, heard.messages)
         } else {
             offhand::reply(ask, &heard, self.rows.is_empty())
         };
         Play::Says(what)
+    }
+
+    /// What a request says, for lines that were recorded; `None`: there are none.
+    fn compared(&self, ask: &Ask) -> Option<Recorded> {
+        let has_recorded = self.rows.iter().any(|row| row.recorded.is_some());
+        has_recorded.then(|| Recorded::of(ask.sent.as_ref().unwrap_or(&ask.request)))
+    }
+
+    /// Where a request parts ways with the nearest of those that were recorded and are left; `None`: none was recorded.
+    fn recorded_otherwise(&self, ask: &Ask, heard: &Heard, sent: &Recorded) -> Option<String> {
+        let recorded = || {
+            let rows = self.rows.iter().filter(|row| row.fits(ask, heard));
+            rows.filter_map(|row| Some((row, row.recorded.as_ref()?)))
+        };
+        let left = recorded().filter(|(row, _)| !row.is_used_up());
+        // Of those that go equally far, the first.
+        let nearest = left.rev().max_by_key(|(_, recorded)| recorded.goes_with(sent));
+        if let Some((row, recorded)) = nearest {
+            let parted = recorded.parts_with(sent);
+            return Some(format!("line {} of the script was recorded otherwise: {parted}", row.line));
+        }
+        let (row, _) = recorded().next_back()?;
+        let line = row.line;
+        Some(format!(
+            "the script is used up: all that was recorded up to line {line} was played, and nothing of it to this request"
+        ))
     }
 
     /// The summary of so many messages that comes before an answer, when the request has it made at a threshold: a
@@ -183,11 +227,14 @@ impl Script {
             rule.use_up();
             return match rule.reply.play(&asked, &heard) {
                 Play::Says(line) => Some(line),
-                Play::Fails { .. } => None,
+                Play::Fails { .. } | Play::Refuses(_) => None,
             };
         }
         // What is told block by block begins with its summary, if it has one.
-        let next = self.rows.iter_mut().find(|row| !row.is_used_up() && row.fits(ask, &heard));
+        let sent = self.compared(ask);
+        let is_other = |row: &Row| row.is_other(sent.as_ref());
+        let mut left = self.rows.iter_mut().filter(|row| !row.is_used_up() && row.fits(ask, &heard));
+        let next = left.find(|row| !is_other(row));
         if let Some(summary) = next.and_then(|row| row.reply.take_summary()) {
             let has_content = !summary["content"].is_null();
             return has_content.then(|| Line { content: vec![summary], ..Line::default() });
@@ -198,8 +245,7 @@ impl Script {
 
 /// A refusal that is the stand-in's own.
 fn refuses(status: u16, kind: &'static str, why: &str) -> Play {
-    let error = ApiError::new(status, kind, format!("memdir double: {why}"));
-    Play::Fails { error, retry_after: None }
+    Play::Refuses(ApiError::new(status, kind, format!("memdir double: {why}")))
 }
 
 /// A block of text.

@@ -36,8 +36,10 @@ pub(super) struct Signer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
     Fits,
-    /// The block is not what was signed, or nobody signed it.
-    Forged,
+    /// The block is not what was signed.
+    Altered,
+    /// Nobody signed it here.
+    Foreign,
     /// Another model thought it.
     OtherModel,
     /// Something before it has changed.
@@ -48,8 +50,18 @@ impl Standing {
     pub(super) fn seal(self) -> Seal {
         match self {
             Self::Fits | Self::OtherModel => Seal::Fits,
-            Self::Forged => Seal::Forged,
+            Self::Altered | Self::Foreign => Seal::Forged,
             Self::Unbound => Seal::Unbound,
+        }
+    }
+
+    /// Why it is refused, for people: the API does not tell.
+    pub(super) fn why(self) -> Option<&'static str> {
+        match self {
+            Self::Fits | Self::OtherModel => None,
+            Self::Altered => Some("the block was altered since it was signed"),
+            Self::Foreign => Some("the block was not signed here, nor played from a script"),
+            Self::Unbound => Some("the block was moved, or what stands before it has changed"),
         }
     }
 }
@@ -61,18 +73,18 @@ impl Signer {
         let signature = block[field(block)].as_str().unwrap_or_default();
         if let Some((content, by, after)) = self.foreign.get(signature) {
             return match () {
-                () if *content != Hash::of(said.as_bytes()) => Standing::Forged,
+                () if *content != Hash::of(said.as_bytes()) => Standing::Altered,
                 () if **by != *model => Standing::OtherModel,
                 () if after != chain => Standing::Unbound,
                 () => Standing::Fits,
             };
         }
         let bytes = STANDARD.decode(signature).unwrap_or_default();
-        let Some([content, by, after]) = codes(&bytes) else { return Standing::Forged };
+        let Some([content, by, after]) = codes(&bytes) else { return Standing::Foreign };
         let nonce = &bytes[MAGIC.len() + 3 * CODE..];
         let [right, right_by, right_after] = self.codes(&said, nonce, model, chain);
         match () {
-            () if content != right => Standing::Forged,
+            () if content != right => Standing::Altered,
             () if by != right_by => Standing::OtherModel,
             () if after != right_after => Standing::Unbound,
             () => Standing::Fits,
@@ -180,10 +192,10 @@ mod tests {
             assert_eq!(signer.judge(&block, &one, "claude-opus-5"), Standing::OtherModel, "{block}");
             let mut altered = block.clone();
             altered["thinking"] = json!("Coffee.");
-            assert_eq!(signer.judge(&altered, &one, "claude-opus-5-5"), Standing::Forged, "{block}");
+            assert_eq!(signer.judge(&altered, &one, "claude-opus-5-5"), Standing::Altered, "{block}");
             let field = field(&block);
             block[field] = json!("made up");
-            assert_eq!(signer.judge(&block, &one, "claude-opus-5-5"), Standing::Forged, "{block}");
+            assert_eq!(signer.judge(&block, &one, "claude-opus-5-5"), Standing::Foreign, "{block}");
         }
     }
 }

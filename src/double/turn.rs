@@ -11,7 +11,7 @@ use super::fault::Fault;
 use super::prompt::{self, Prompt};
 use super::reply::Said;
 use super::script::{Line, Play};
-use super::{Body, Call, Double, Refusal, stream};
+use super::{Body, Call, Double, Refusal, Whose, stream};
 use crate::context::{ApiError, Request, Rule, Violation, violations};
 
 impl Double {
@@ -110,8 +110,9 @@ impl Double {
         match self.script.play(ask) {
             Play::Says(line) => Ok(line),
             Play::Fails { error, retry_after } => {
-                Err(Refusal { retry_after, is_scripted: true, ..error.into() })
+                Err(Refusal { retry_after, whose: Whose::Script, ..error.into() })
             }
+            Play::Refuses(error) => Err(Refusal { whose: Whose::Own, ..error.into() }),
         }
     }
 
@@ -127,11 +128,11 @@ impl Double {
     }
 
     /// A request as it was sent, what became of it, and that as it is read. What of it may not be read is gone.
-    fn read(&self, ask: &mut Ask) -> Result<(Prompt, Edited, Prompt), ApiError> {
+    fn read(&self, ask: &mut Ask) -> Result<(Prompt, Edited, Prompt), Refusal> {
         let sent = self.judged(ask)?;
         if !sent.dropped.is_empty() {
-            let kept = prompt::without(&ask.request, &sent.dropped);
-            ask.whole = Some(std::mem::replace(&mut ask.request, kept));
+            let left = prompt::without(&ask.request, &sent.dropped);
+            ask.sent = Some(std::mem::replace(&mut ask.request, left));
         }
         let edited = edit::edit(ask, &sent);
         let read = Prompt::of(&edited.request, &ask.model, &self.signer, false);
@@ -139,16 +140,21 @@ impl Double {
     }
 
     /// What a model reads of a request, when nothing in it is refused.
-    fn judged(&self, ask: &Ask) -> Result<Prompt, ApiError> {
+    fn judged(&self, ask: &Ask) -> Result<Prompt, Refusal> {
         let drops = ask.request.drops_unbound_thinking();
         let prompt = Prompt::of(&ask.request, &ask.model, &self.signer, drops);
         let found = violations(&ask.request, &ask.profile, &prompt);
         // Nothing is said after a summary: whose the last message is does not matter.
         let counts = |violation: &&Violation| !ask.compacts || violation.rule != Rule::I3;
-        match found.iter().filter(counts).find_map(Violation::api_error) {
-            Some(error) => Err(error),
-            None => edit::check(ask, &self.signer).map(|()| prompt),
-        }
+        let refused =
+            found.iter().filter(counts).find_map(|violation| Some((violation, violation.api_error()?)));
+        let Some((violation, error)) = refused else {
+            edit::check(ask, &self.signer)?;
+            return Ok(prompt);
+        };
+        let is_of_signature = error.message.contains("Invalid `signature`");
+        let standing = prompt.standing_at(&violation.path).filter(|_| is_of_signature);
+        Err(Refusal { standing, ..error.into() })
     }
 }
 

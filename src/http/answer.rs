@@ -165,7 +165,7 @@ impl Told {
         let error = serde_json::json!({"type": "api_error", "message": why});
         let body = serde_json::json!({"type": "error", "error": error, "request_id": null});
         let body = double::Body::Json(body);
-        Self::of(&Answer { status: 500, headers: Vec::new(), body, played: None })
+        Self::of(&Answer { status: 500, headers: Vec::new(), body, played: None, why: None })
     }
 
     fn response(self) -> Response {

@@ -25,10 +25,12 @@ const rule = (when, reply, more = {}) => ({ when, reply, ...more });
 const uses = (name, input) => ({ tool_use: { name, input } });
 const tea = '/memories/tea.md';
 const SCRIPT = [
+  rule({ result: 'sunny' }, { text: 'It is sunny.' }),
+  rule({ result: 'created' }, uses('memory', { command: 'view', path: tea })),
+  rule({ result: 'Green.' }, { text: 'It says green.' }),
   rule({ last: '2 + 2' }, { text: 'Four.' }),
   rule({ last: 'number' }, { text: 'You said: {last}' }),
   rule({ last: 'weather' }, { thinking: 'Look it up.', text: 'One moment.', ...uses('weather', { city: 'Rome' }) }),
-  rule({ result: 'sunny' }, { text: 'It is sunny.' }),
   rule({ last: 'tea' }, { thinking: 'Green or black? Green.', text: 'Green.' }),
   rule({ last: 'none left' }, { text: 'Then black.' }),
   rule({ last: 'hurry' }, { error: { status: 429, retry_after: 1 } }, { times: 1 }),
@@ -37,8 +39,6 @@ const SCRIPT = [
   rule({ last: 'overload' }, { error: { type: 'overloaded_error' } }),
   rule({ last: 'break' }, { text: 'This goes on for a while, and then it does not.', breaks_after: 3 }),
   rule({ last: 'remember', turn: 0 }, uses('memory', { command: 'create', path: tea, file_text: 'Green.\n' })),
-  rule({ result: 'created' }, uses('memory', { command: 'view', path: tea })),
-  rule({ result: 'Green.' }, { text: 'It says green.' }),
 ];
 
 const base = mkdtempSync(join(tmpdir(), 'memdir-double-'));

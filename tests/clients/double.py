@@ -41,10 +41,12 @@ def uses(name, **input):
 
 
 SCRIPT = [
+    rule({"text": "It is sunny."}, result="sunny"),
+    rule(uses("memory", command="view", path="/memories/tea.md"), result="created"),
+    rule({"text": "It says green."}, result="Green."),
     rule({"text": "Four."}, last="2 + 2"),
     rule({"text": "You said: {last}"}, last="number"),
     rule({"thinking": "Look it up.", "text": "One moment.", **uses("weather", city="Rome")}, last="weather"),
-    rule({"text": "It is sunny."}, result="sunny"),
     rule({"thinking": "Green or black? Green.", "text": "Green."}, last="tea"),
     rule({"text": "Then black."}, last="none left"),
     rule({"error": {"status": 429, "retry_after": 1}}, times=1, last="hurry"),
@@ -55,8 +57,6 @@ SCRIPT = [
     rule({"text": "This goes on for a while, and then it does not.", "breaks_after": 3}, last="break"),
     rule({"text": "So far.", "breaks_after": 3, "error": {"type": "overloaded_error"}}, last="give up"),
     rule(uses("memory", command="create", path="/memories/tea.md", file_text="Green.\n"), last="remember", turn=0),
-    rule(uses("memory", command="view", path="/memories/tea.md"), result="created"),
-    rule({"text": "It says green."}, result="Green."),
     rule({"text": "They spoke of tea."}, compaction=True),
     rule({"text": "Well."}, last="go on"),
 ]

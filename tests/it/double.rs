@@ -161,6 +161,55 @@ fn asks_for_a_key_and_is_quiet_when_told_to() {
 }
 
 #[test]
+fn tells_once_of_a_model_that_it_does_not_know() {
+    let dir = scratch();
+    let served = Served::with(dir.path(), &[]);
+    for model in ["claude-opus4-6", "claude-opus-5", "claude-opus4-6"] {
+        let mut request = request("a");
+        request["model"] = json!(model);
+        assert_eq!(message(served.address(), &request).status, 200, "{model}");
+    }
+    let done = served.end(Signal::TERM);
+    let notes: Vec<_> = done.err.lines().filter(|line| line.starts_with("note: ")).collect();
+    let note = "note: the model `claude-opus4-6` is not known here, and the real API may not know it either";
+    assert_eq!(notes, [note], "{}", done.err);
+}
+
+#[test]
+fn says_why_a_signature_is_refused() {
+    let dir = scratch();
+    let script = "{\"when\":{},\"reply\":{\"thinking\":\"Tea.\",\"text\":\"Green.\"}}\n";
+    fs::write(dir.path().join("script"), script).unwrap();
+    let served = Served::with(dir.path(), &["--script", "script"]);
+    let mut request = request("Which?");
+    request["model"] = json!("claude-opus-5-5");
+    request["max_tokens"] = json!(2_000);
+    request["thinking"] = json!({"type": "adaptive"});
+    let said = message(served.address(), &request).json()["content"].clone();
+    assert_eq!(said[0]["type"], "thinking", "{said}");
+    let changes: [&dyn Fn(&mut Value); 4] = [
+        &|_| {},
+        &|messages| messages[1]["content"][0]["thinking"] = json!("Coffee."),
+        &|messages| messages[1]["content"][0]["signature"] = json!("RXJz"),
+        &|messages| messages[0]["content"] = json!("Which cup?"),
+    ];
+    let statuses = changes.map(|change| {
+        let mut messages = json!([request["messages"][0], {"role": "assistant", "content": said},
+            {"role": "user", "content": "Why?"}]);
+        change(&mut messages);
+        let mut request = request.clone();
+        request["messages"] = messages;
+        message(served.address(), &request).status
+    });
+    assert_eq!(statuses, [200, 400, 400, 400]);
+    let done = served.end(Signal::TERM);
+    let refused: Vec<_> = done.err.lines().filter(|line| line.starts_with("400 ")).collect();
+    for (line, why) in refused.iter().zip(["altered since", "not signed here", "what stands before it"]) {
+        assert!(line.contains(why), "{why}: {line}");
+    }
+}
+
+#[test]
 fn does_not_begin_with_what_is_wrong() {
     let dir = scratch();
     fs::write(dir.path().join("script"), "{\"reply\":{\"text\":\"a\"}}\n\n{\"reply\":\n").unwrap();
@@ -172,6 +221,11 @@ fn does_not_begin_with_what_is_wrong() {
         (&["--record", "none/record"], 1, "error: cannot write `none/record`: "),
         (&["--listen", &taken], 1, "error: cannot listen on 127.0.0.1:"),
         (&["--listen", "127.0.0.1"], 2, "error: invalid value '127.0.0.1' for '--listen <ADDR>'"),
+        (
+            &["--listen", "8099"],
+            2,
+            "error: invalid value '8099' for '--listen <ADDR>': it is a port alone: 127.0.0.1:8099",
+        ),
         (&["--window", "0"], 2, "error: invalid value '0' for '--window <TOKENS>'"),
         (&["--key", ""], 2, "error: a value is required for '--key <KEY>'"),
     ];
@@ -207,6 +261,8 @@ fn what_was_recorded_is_played_again() {
         let answers = requests.clone().map(|request| message(served.address(), &request));
         let done = served.end(Signal::TERM);
         assert_eq!(done.code, Some(0), "{}", done.err);
+        let note = "note: `record` has 1 line already, and what is recorded is added after it\n";
+        assert_eq!(done.err.starts_with(note), args.contains(&"--record"), "{}", done.err);
         answers.map(|answer| {
             // Ids tell the number of the call, and sizes of chunks do not matter.
             let events = answer.body.lines().filter(|line| line.starts_with(['{', 'd']));
@@ -222,6 +278,30 @@ fn what_was_recorded_is_played_again() {
     let record = fs::read_to_string(dir.path().join("record")).unwrap();
     assert_eq!(record.lines().count(), 4, "{record}");
     assert_eq!(played(&["--script", "record"]), first);
+}
+
+#[test]
+fn its_own_complaints_are_not_recorded_and_nobody_tries_again() {
+    let dir = scratch();
+    let script = "{\"reply\":{\"text\":\"One.\"},\"when\":{\"last\":\"a\"},\"times\":1}\n\
+                  {\"reply\":{\"tool_use\":{\"name\":\"weather\"}},\"when\":{\"last\":\"b\"}}\n\
+                  {\"reply\":{\"error\":{\"status\":500}},\"when\":{\"last\":\"c\"}}\n";
+    fs::write(dir.path().join("script"), script).unwrap();
+    let played = |args: &[&str], texts: &[&str]| {
+        let served = Served::with(dir.path(), args);
+        let answers: Vec<_> = texts.iter().map(|text| message(served.address(), &request(text))).collect();
+        assert_eq!(served.end(Signal::TERM).code, Some(0));
+        let is_final = |answer: &Answered| answer.head.contains("\r\nx-should-retry: false");
+        answers.iter().map(|answer| (answer.status, is_final(answer))).collect::<Vec<_>>()
+    };
+    let seen = played(&["--script", "script", "--record", "record"], &["a", "a", "b", "c"]);
+    assert_eq!(seen, [(200, false), (500, true), (500, true), (500, false)]);
+    let record = fs::read_to_string(dir.path().join("record")).unwrap();
+    assert_eq!(record.lines().count(), 2, "{record}");
+    assert!(!record.contains("memdir double"), "{record}");
+    let seen = played(&["--script", "record", "--record", "again"], &["a", "other", "other", "c"]);
+    assert_eq!(seen, [(200, false), (400, true), (400, true), (500, false)]);
+    assert_eq!(fs::read_to_string(dir.path().join("again")).unwrap(), record);
 }
 
 #[test]

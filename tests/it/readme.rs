@@ -56,6 +56,20 @@ fn python_blocks_are_in_the_examples() {
 }
 
 #[test]
+fn the_test_with_a_double_is_in_its_docs() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = fs::read_to_string(root.join("README.md")).unwrap();
+    let docs = fs::read_to_string(root.join("src/double.rs")).unwrap();
+    let shown = readme.split("```rust\n").skip(1).filter_map(|rest| Some(rest.split_once("```")?.0));
+    let shown = shown.filter(|block| block.contains("memdir::double")).collect::<String>();
+    assert!(shown.contains("fn the_answer_is_four"), "{shown}");
+    // Those of the docs compile; what makes a test of it cannot be in them.
+    for line in shown.lines().filter(|line| !line.is_empty() && *line != "#[test]") {
+        assert!(docs.contains(&format!("//! {line}\n")), "{line}");
+    }
+}
+
+#[test]
 fn every_promise_names_tests_that_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let readme = fs::read_to_string(root.join("README.md")).unwrap();

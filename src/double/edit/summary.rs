@@ -9,12 +9,12 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::{beginning, is_assistants, messages};
-use crate::context::{ApiError, Kind, Request};
+use crate::context::{ApiError, Kind, Request, Seal};
 use crate::double::ask::Ask;
 use crate::double::fault::Fault;
 use crate::double::prompt::{Prompt, tokens_of_text, value_of};
 use crate::double::script::Line;
-use crate::double::seal::{Signer, Standing};
+use crate::double::seal::Signer;
 use crate::hash::Hash;
 
 /// Tokens of what the API asks for a summary with.
@@ -126,7 +126,7 @@ pub(in crate::double) fn check(ask: &Ask, signer: &Signer) -> Result<(), ApiErro
         if (*i, *j) != (0, 0) {
             return Err(Fault::LateCompaction.at(&format!("messages.{i}.content.{j}")));
         }
-        if signer.judge(block, &Hash([0; 32]), &ask.model) == Standing::Forged {
+        if signer.judge(block, &Hash([0; 32]), &ask.model).seal() == Seal::Forged {
             return Err(Fault::ForgedCompaction.error(&[]));
         }
         if ask.edits.iter().any(|edit| edit["type"] == "compact_20260112") {

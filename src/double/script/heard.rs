@@ -9,7 +9,7 @@ use crate::double::prompt::value_of;
 /// What was said, in short.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Heard {
-    /// The texts of the user's last turn.
+    /// The texts of the user's last turn that has any: results of tools may have come after it.
     pub(super) last: String,
     /// What the tools answered, when the conversation ends with that.
     pub(super) results: Option<String>,
@@ -47,23 +47,15 @@ impl Heard {
     }
 
     fn hear_user(&mut self, messages: &[&Message]) {
-        let spoken = messages.iter().rev().filter(|message| message.role() != Role::System);
-        let ends_with_user = spoken.clone().next().is_some_and(|message| message.role() == Role::User);
-        let turn: Vec<_> = spoken
-            .skip_while(|message| message.role() != Role::User)
-            .take_while(|message| message.role() == Role::User)
-            .collect();
-        let texts = |kind: Kind| {
-            let mut texts = Vec::new();
-            for message in turn.iter().rev() {
-                let blocks = message.blocks().iter().filter(|block| block.kind == kind);
-                texts.extend(blocks.map(|block| said(&value_of(message, block))));
-            }
-            texts
-        };
-        self.last = texts(Kind::Text).join("\n");
-        let results = texts(Kind::ToolResult);
-        self.results = (ends_with_user && !results.is_empty()).then(|| results.join("\n"));
+        let spoken: Vec<&Message> =
+            messages.iter().copied().filter(|message| message.role() != Role::System).collect();
+        let turns = spoken.chunk_by(|one, next| one.role() == next.role());
+        let turns = || turns.clone().rev().filter(|turn| turn[0].role() == Role::User);
+        let texts = turns().map(|turn| texts_of(turn, Kind::Text));
+        self.last = texts.into_iter().find(|texts| !texts.is_empty()).unwrap_or_default().join("\n");
+        let ends_with_user = spoken.last().is_some_and(|message| message.role() == Role::User);
+        let results = turns().next().filter(|_| ends_with_user).map(|turn| texts_of(turn, Kind::ToolResult));
+        self.results = results.filter(|results| !results.is_empty()).map(|results| results.join("\n"));
     }
 
     fn count_turns(&mut self, messages: &[&Message]) {
@@ -98,6 +90,13 @@ impl Heard {
             }
         }
     }
+}
+
+/// What the blocks of a kind in a turn say.
+fn texts_of(turn: &[&Message], kind: Kind) -> Vec<String> {
+    let blocks = turn.iter().flat_map(|message| message.blocks().iter().map(move |block| (message, block)));
+    let blocks = blocks.filter(|(_, block)| block.kind == kind);
+    blocks.map(|(message, block)| said(&value_of(message, block))).collect()
 }
 
 /// The text of a string, of blocks, or of a block and what is in it.

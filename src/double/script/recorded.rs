@@ -3,14 +3,13 @@
 use serde_json::Value;
 
 use crate::context::{Entry, Request};
-use crate::double::ask::Ask;
 use crate::double::prompt::{plain, value_of};
 use crate::text::echo;
 
 /// Characters that are shown of what differs, and of what is the same before it.
 const SHOWN: (usize, usize) = (80, 20);
 
-/// The messages of a request that was recorded.
+/// What the messages of a request say: of one that was recorded, or of one that is made now.
 #[derive(Debug, Clone)]
 pub(super) struct Recorded {
     parts: Vec<Part>,
@@ -28,32 +27,45 @@ struct Part {
 impl Recorded {
     pub(super) fn read(request: &Value) -> Result<Self, String> {
         let request = Request::from_value(request).map_err(|why| format!("`request` is none: {why}"))?;
-        Ok(Self { parts: parts_of(&request) })
+        Ok(Self::of(&request))
     }
 
-    /// How a request differs from what was recorded, if it does: cache marks, fields that are null, and how blocks are
-    /// spread over messages of one role do not count.
-    pub(super) fn parts_with(&self, ask: &Ask) -> Option<String> {
-        let sent = parts_of(ask.whole.as_ref().unwrap_or(&ask.request));
+    pub(super) fn of(request: &Request) -> Self {
+        Self { parts: parts_of(request) }
+    }
+
+    /// Whether a request says the same as this: cache marks, fields that are null, and how blocks are spread over messages
+    /// of one role do not count.
+    pub(super) fn is_same(&self, sent: &Self) -> bool {
+        self.parts.len() == sent.parts.len() && self.goes_with(sent) == sent.parts.len()
+    }
+
+    /// How many blocks are the same before a request and this part ways.
+    pub(super) fn goes_with(&self, sent: &Self) -> usize {
         let same = |(a, b): (&Part, &Part)| a.role == b.role && a.says == b.says;
-        let at = sent.iter().zip(&self.parts).take_while(|pair| same(*pair)).count();
+        sent.parts.iter().zip(&self.parts).take_while(|pair| same(*pair)).count()
+    }
+
+    /// How a request differs from this.
+    pub(super) fn parts_with(&self, sent: &Self) -> String {
+        let at = self.goes_with(sent);
         let place = |part: &Part| format!("messages.{}.content.{}", part.message, part.block);
-        match (sent.get(at), self.parts.get(at)) {
-            (None, None) => None,
-            (Some(sent), None) => Some(format!("{} was not there", place(sent))),
+        match (sent.parts.get(at), self.parts.get(at)) {
+            (None, None) => "in nothing".to_owned(),
+            (Some(sent), None) => format!("{} was not there", place(sent)),
             (None, Some(recorded)) => {
                 let place = place(recorded);
-                Some(format!("the request ends before {place}: {}", echo(&recorded.says)))
+                format!("the request ends before {place}: {}", echo(&recorded.says))
             }
             (Some(sent), Some(recorded)) if sent.role != recorded.role => {
-                Some(format!("{} is of the role {}, and was of {}", place(sent), sent.role, recorded.role))
+                format!("{} is of the role {}, and was of {}", place(sent), sent.role, recorded.role)
             }
             (Some(sent), Some(recorded)) => {
                 let (is, was) = (
                     from_difference(&sent.says, &recorded.says),
                     from_difference(&recorded.says, &sent.says),
                 );
-                Some(format!("{} is `{}`, and was `{}`", place(sent), echo(&is), echo(&was)))
+                format!("{} is `{}`, and was `{}`", place(sent), echo(&is), echo(&was))
             }
         }
     }

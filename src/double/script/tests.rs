@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::double::ask::Purpose;
-use crate::double::{Call, Settings, headers};
+use crate::double::{Call, Double, Settings, headers};
 
 /// A request that lacks nothing, with some fields of its own.
 pub(in crate::double) fn ask(request: &Value) -> Ask {
@@ -43,7 +43,7 @@ fn said(script: &mut Script, request: &Value) -> String {
             let said = block["text"].as_str().or_else(|| block["content"].as_str());
             said.map_or_else(|| block.to_string(), str::to_owned)
         }
-        Play::Fails { error, .. } => format!("{}: {}", error.status, error.message),
+        Play::Fails { error, .. } | Play::Refuses(error) => format!("{}: {}", error.status, error.message),
     }
 }
 
@@ -102,7 +102,8 @@ fn a_rule_fits_when_all_of_it_holds() {
             false,
         ),
         (json!({"last": "ell"}), json!({"messages": [user("Hello."), user("Are you there?")]}), true),
-        (json!({"last": "Weather"}), json!({"messages": result("Sun.")}), false),
+        (json!({"last": "Weather"}), json!({"messages": result("Sun.")}), true),
+        (json!({"last": "Sun"}), json!({"messages": result("Sun.")}), false),
         (json!({"result": "Sun"}), json!({"messages": result("Sun.")}), true),
         (json!({"result": "Rain"}), json!({"messages": result("Sun.")}), false),
         (json!({"result": ""}), json!({}), false),
@@ -134,6 +135,11 @@ fn texts_are_filled_in() {
     let Play::Says(line) = script(&[json!({"reply": reply})]).play(&ask(&request)) else { panic!() };
     assert_eq!(line.content[0]["text"], "1 {last}? {{last} {other} {");
     assert_eq!(line.content[1]["input"], json!({"a": [{"b": "claude-opus-5"}]}));
+    let called = json!({"messages": [user("Weather?"), {"role": "assistant", "content": [
+        {"type": "tool_use", "id": "toolu_1", "name": "n", "input": {}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "Sun."}]}]});
+    let reply = json!({"text": "{last} {result}"});
+    assert_eq!(said(&mut script(&[json!({"reply": reply})]), &called), "Weather? Sun.");
     let content = json!([{"type": "text", "text": "{last}"}]);
     assert_eq!(said(&mut script(&[json!({"reply": {"content": content}})]), &json!({})), "{last}");
 }
@@ -248,6 +254,73 @@ fn a_recorded_session_is_played_to_who_says_the_same() {
 }
 
 #[test]
+fn conversations_that_were_recorded_together_are_played_in_any_order() {
+    let line = |messages: Value, text: &str| {
+        let content = json!([{"type": "text", "text": text}]);
+        json!({"request": {"messages": messages}, "response": {"content": content}})
+    };
+    let (tea, cup) = (json!([user("Tea?")]), json!([user("Cup?")]));
+    let more = |messages: &Value, said: &str, next: &str| json!([messages[0], assistant(said), user(next)]);
+    let (black, blue) = (more(&tea, "Green.", "No, black."), more(&cup, "Red.", "No, blue."));
+    let mut script = script(&[
+        line(tea.clone(), "Green."),
+        line(cup.clone(), "Red."),
+        line(tea.clone(), "Green again."),
+        line(black.clone(), "Black."),
+        line(blue.clone(), "Blue."),
+    ]);
+    for (messages, expected) in [
+        (&cup, "Red."),
+        (&blue, "Blue."),
+        (&tea, "Green."),
+        (&tea, "Green again."),
+        (
+            &more(&tea, "Green.", "No, white."),
+            "400: memdir double: line 4 of the script was recorded otherwise: \
+            messages.2.content.0 is `{\"text\":\"No, white.\",\"type\":\"text\"}`, \
+            and was `{\"text\":\"No, black.\",\"type\":\"text\"}`",
+        ),
+        (&black, "Black."),
+    ] {
+        assert_eq!(said(&mut script, &json!({"messages": messages})), expected, "{messages}");
+    }
+    let again = said(&mut script, &json!({"messages": cup}));
+    assert!(again.starts_with("500: ") && again.contains("line 2, and it was played"), "{again}");
+    let other = said(&mut script, &json!({}));
+    assert!(other.starts_with("400: ") && other.contains("up to line 5 was played"), "{other}");
+}
+
+#[test]
+fn a_session_in_which_another_model_went_on_is_played() {
+    let thinks = json!({"when": {}, "reply": {"thinking": "Tea.", "text": "Green."}});
+    let mut request = json!({"model": "claude-opus-5-5", "max_tokens": 2_000, "thinking": {"type": "adaptive"},
+        "messages": [user("Which?")]});
+    let mut recorder = Double::new(script(&[thinks]));
+    let mut lines = Vec::new();
+    for model in ["claude-opus-5-5", "claude-opus-5"] {
+        request["model"] = json!(model);
+        let response = recorder.create(&request, &[]).unwrap();
+        lines.push(json!({"request": request, "response": response}));
+        let messages = request["messages"].as_array_mut().unwrap();
+        messages.push(json!({"role": "assistant", "content": response["content"]}));
+        messages.push(user("Why?"));
+    }
+    let mut player = Double::new(script(&lines));
+    for line in &lines {
+        let said = player.create(&line["request"], &[]).unwrap();
+        assert_eq!(said["content"], line["response"]["content"]);
+    }
+}
+
+#[test]
+fn a_rule_after_what_was_recorded_is_for_what_was_not() {
+    let recorded = json!({"request": {"messages": [user("A")]}, "response": {"content": []}});
+    let mut script = script(&[recorded, json!({"when": {}, "reply": {"text": "Whatever."}})]);
+    assert_eq!(said(&mut script, &json!({"messages": [user("B")]})), "Whatever.");
+    assert_eq!(said(&mut script, &json!({"messages": [user("A")]})), "null");
+}
+
+#[test]
 fn a_difference_far_down_in_a_text_is_shown() {
     let request = |end: &str| json!({"messages": [user(&format!("{}{end}", "é ".repeat(1_000)))]});
     let mut script = script(&[json!({"request": request("tea"), "response": {"content": []}})]);
@@ -307,7 +380,7 @@ fn a_tool_that_must_be_called_is_called() {
     let call =
         |choice: Value| match Script::default().play(&ask(&json!({"tools": tools, "tool_choice": choice}))) {
             Play::Says(line) => line.content[0].clone(),
-            fails @ Play::Fails { .. } => panic!("{fails:?}"),
+            other => panic!("{other:?}"),
         };
     assert_eq!(call(json!({"type": "any"}))["name"], "now");
     let input = json!({"city": "", "days": 1, "unit": "C", "at": {"hour": 0}});
@@ -436,7 +509,7 @@ fn what_is_no_script_is_told_with_what_to_do() {
         let bad = Script::from_lines(&format!("\n# A comment.\n{line}\n")).unwrap_err();
         assert_eq!((bad.line, bad.why.as_str()), (3, why), "{line}");
     }
-    let error = Script::from_lines("{}").unwrap_err().to_string();
+    let error = "{}".parse::<Script>().unwrap_err().to_string();
     assert!(error.starts_with("line 1 of the script: `reply` is missing"), "{error}");
 }
 
@@ -464,7 +537,7 @@ fn what_only_fills_the_cache_is_said_nothing_and_uses_up_nothing() {
 fn the_examples_of_the_format_are_scripts() {
     let examples: Vec<&str> =
         Script::FORMAT.lines().map(str::trim).filter(|line| line.starts_with("{\"")).collect();
-    assert!(examples.len() >= 4, "{examples:?}");
+    assert!(examples.len() >= 5, "{examples:?}");
     for example in examples {
         Script::from_lines(example).unwrap_or_else(|bad| panic!("{example}: {bad}"));
     }
