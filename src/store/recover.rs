@@ -21,7 +21,9 @@ use crate::store::Actor;
 mod directories;
 mod leftovers;
 
-use directories::{is_at_or_below, make_directory, remove_tree, rename};
+use directories::{
+    goes_with_what_is_around, is_at_or_below, make_directory, remove_emptied, remove_tree, rename,
+};
 pub(super) use leftovers::unknown_name;
 use leftovers::{put_away, sweep};
 
@@ -38,6 +40,17 @@ struct Touched {
     staged: BTreeMap<String, String>,
     /// Where what was moved may still be, by inode, when it could not be told from something else there.
     former: BTreeMap<u64, Vec<String>>,
+    /// What was not moved again, since all that is around it was removed later; and that of which this was replayed.
+    strays: Vec<Stray>,
+    emptied: Vec<Stray>,
+}
+
+/// Something that is still where it was before it was moved.
+struct Stray {
+    at: String,
+    /// Where it would be by now.
+    to: String,
+    inode: u64,
 }
 
 /// Brings the disk to where the journal says it should be. `mark` is what the last holder of the lock left.
@@ -80,6 +93,9 @@ fn mend(session: &mut Session<'_>, touched: &Touched) -> Result<()> {
             Err(error) => return Err(error),
         }
     }
+    for stray in &touched.emptied {
+        remove_emptied(session, &stray.at, stray.inode)?;
+    }
     record(session, &Actor::Recovery, recovered)
 }
 
@@ -101,7 +117,7 @@ fn replay(
             }
         }
     }
-    for step in steps {
+    for (number, step) in steps.iter().enumerate() {
         match step {
             LoggedStep::Recovered { .. } | LoggedStep::Moved { .. } => {}
             LoggedStep::MadeDirectory { path } => {
@@ -111,7 +127,10 @@ fn replay(
                 touched.rename(from, to, steps);
                 let removes = |step: &LoggedStep| matches!(step, LoggedStep::RemovedTree { inode: removed, .. } if removed == inode);
                 let is_removed = rest.iter().flatten().any(removes);
-                if is_there {
+                let later = steps[number + 1..].iter().chain(rest[1..].iter().flatten());
+                if goes_with_what_is_around(to, later) {
+                    touched.strays.push(Stray { at: from.clone(), to: to.clone(), inode: *inode });
+                } else if is_there {
                     rename(session, (from, to), *inode, is_removed, touched)?;
                 }
             }
@@ -119,6 +138,8 @@ fn replay(
                 touched.directories.retain(|made| !is_at_or_below(made, path));
                 touched.staged.insert(staged_old(*staged), path.clone());
                 let former = touched.former.remove(inode).unwrap_or_default();
+                let is_in_it = |stray: &mut Stray| is_at_or_below(&stray.to, path);
+                touched.emptied.extend(touched.strays.extract_if(.., is_in_it));
                 for path in former.iter().chain([path]).filter(|_| is_there) {
                     remove_tree(session, path, *inode, *staged, touched)?;
                 }

@@ -1,5 +1,6 @@
 //! Doing again what the log says of directories, each told from a later one of the same name.
 
+use std::io::ErrorKind;
 use std::os::fd::AsFd as _;
 
 use super::leftovers::put_away;
@@ -21,6 +22,9 @@ impl Touched {
             self.directories.remove(&made);
             self.directories.insert(format!("{to}{}", &made[from.len()..]));
         }
+        for stray in self.strays.iter_mut().filter(|stray| is_at_or_below(&stray.to, from)) {
+            stray.to = format!("{to}{}", &stray.to[from.len()..]);
+        }
         for step in steps {
             if let LoggedStep::Version { memory, path, .. } = step
                 && is_at_or_below(path, to)
@@ -34,6 +38,24 @@ impl Touched {
 
 pub(super) fn is_at_or_below(path: &str, directory: &str) -> bool {
     path.strip_prefix(directory).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Whether what is at `path` was removed later with a directory that it was in, and nothing of it had gone elsewhere before.
+///
+/// Then it is not moved again: the directories made for it would not be those that were removed, by their inodes.
+pub(super) fn goes_with_what_is_around<'a>(path: &str, later: impl Iterator<Item = &'a LoggedStep>) -> bool {
+    let mut now = path.to_owned();
+    for step in later {
+        match step {
+            LoggedStep::Renamed { from, to, .. } if is_at_or_below(&now, from) => {
+                now = format!("{to}{}", &now[from.len()..]);
+            }
+            LoggedStep::Renamed { from, .. } if is_at_or_below(from, &now) => return false,
+            LoggedStep::RemovedTree { path, .. } if is_at_or_below(&now, path) => return *path != now,
+            _ => {}
+        }
+    }
+    false
 }
 
 /// A rename that is in the journal: `from` still being the same inode shows that it was not done, or not to the end.
@@ -105,6 +127,34 @@ pub(super) fn remove_tree(
     put_away(session, &name, path, &touched.files)?;
     session.room.take(&place.dir, &place.name, &name).map_err(|e| Error::write(format!("remove {at}"), e))?;
     put_away(session, &name, path, &touched.files)
+}
+
+/// Removes a directory whose files are gone, and those in it; what still holds something stays.
+pub(super) fn remove_emptied(session: &Session<'_>, path: &str, inode: u64) -> Result<()> {
+    let at = MemoryPath::from_normal(path);
+    let Ok(place) = session.base().sandbox.parent(&at)? else { return Ok(()) };
+    if place.stamp.map(|stamp| stamp.ino) != Some(inode) || place.look != Look::Directory {
+        return Ok(());
+    }
+    let Ok(dir) = session.base().sandbox.open_dir(&at)? else { return Ok(()) };
+    let mut below = Vec::new();
+    visit(dir.as_fd(), &mut |seen| {
+        if matches!(seen.what, What::Directory { .. }) && !seen.path.is_empty() {
+            below.push(absorb::below(&at, seen.path));
+        }
+        Ok(())
+    })?;
+    let places = below.iter().rev().map(|path| session.base().sandbox.parent(path));
+    for place in places.chain([Ok(Ok(place))]) {
+        let Ok(place) = place? else { continue };
+        match remove_empty(&place) {
+            Err(e) if !matches!(e.kind(), ErrorKind::DirectoryNotEmpty | ErrorKind::NotFound) => {
+                return Err(Error::write(format!("remove {path}"), e));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Whether all files at or below a path are versions of memories that were there, and none lives there now.

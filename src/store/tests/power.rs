@@ -97,6 +97,13 @@ fn is_the_removed_one(world: &World, at: &str) {
     verify::forge(&world.room("journal.db"), &sql);
 }
 
+/// Lets the journal know what is at `at` as what was moved to `to`.
+fn moved_from(world: &World, at: &str, to: &str) {
+    let inode = std::fs::metadata(world.file(at)).unwrap().ino();
+    let sql = format!("UPDATE operation SET inode = {inode} WHERE target = '{to}'");
+    verify::forge(&world.room("journal.db"), &sql);
+}
+
 #[allow(clippy::too_many_lines, reason = "it is a table")]
 fn cuts() -> Vec<Cut> {
     let make: fn(&Store) = |s| put(s, "new.md", "new\n").unwrap();
@@ -515,6 +522,52 @@ fn cuts() -> Vec<Cut> {
             ..MENDED
         },
         Cut {
+            name: "moved into directories that were removed",
+            published: |s| {
+                rename(s, "a.md", "empty/s/x.md").unwrap();
+                remove(s, "empty").unwrap();
+            },
+            finds: |w| {
+                w.write("a.md", "a\n");
+                moved_from(w, "a.md", "empty/s/x.md");
+            },
+            ..MENDED
+        },
+        Cut {
+            name: "a directory: moved into directories that were moved, and removed",
+            synced: tree_of_three,
+            published: |s| {
+                rename(s, "d", "empty/s/x").unwrap();
+                rename(s, "empty", "void/empty").unwrap();
+                remove(s, "void").unwrap();
+            },
+            finds: |w| {
+                w.write("d/one.md", "one\n");
+                w.write("d/sub/two.md", "two\n");
+                w.write("d/sub/deep/three.md", "three\n");
+                std::fs::create_dir_all(w.file("d/empty")).unwrap();
+                moved_from(w, "d", "empty/s/x");
+            },
+            ..MENDED
+        },
+        Cut {
+            name: "moved out of a directory that was moved, and removed",
+            synced: tree_of_three,
+            published: |s| {
+                rename(s, "d", "x/s/e").unwrap();
+                rename(s, "x/s/e/one.md", "one.md").unwrap();
+                remove(s, "x").unwrap();
+            },
+            finds: |w| {
+                unlink(w, "one.md");
+                w.write("d/one.md", "one\n");
+                w.write("d/sub/two.md", "two\n");
+                w.write("d/sub/deep/three.md", "three\n");
+                moved_from(w, "d", "x/s/e");
+            },
+            ..MENDED
+        },
+        Cut {
             name: "a person's file in a directory that came back",
             synced: tree_of_three,
             published: delete_tree,
@@ -616,6 +669,29 @@ fn directories_come_back_too() {
     world.reboot();
     world.check(&[]);
     assert_eq!(world.tree(), before);
+}
+
+/// Nothing of a move into new directories, and of their removal, was on the disk: what was moved is where it was.
+#[test]
+fn directories_that_were_made_for_a_move_go_with_what_removed_them() {
+    for (from, file, removed) in [("a.md", "a.md", "r"), ("d", "d/one.md", "r"), ("d", "d/one.md", "r/s")] {
+        let world = World::new();
+        let store = world.open();
+        put(&store, file, "one\n").unwrap();
+        put(&store, "other.md", "other\n").unwrap();
+        drop(store);
+        let store = world.open();
+        rename(&store, from, "r/s/x").unwrap();
+        remove(&store, removed).unwrap();
+        let before = world.tree();
+        kill(store);
+        world.write(file, "one\n");
+        let _ = std::fs::remove_dir_all(world.file("r"));
+        moved_from(&world, from, "r/s/x");
+        world.reboot();
+        drop(world.check(&[]));
+        assert_eq!(world.tree(), before, "{from} {removed}");
+    }
 }
 
 #[test]
