@@ -81,11 +81,16 @@ fn replace_tree(s: &Store) {
     });
 }
 
-/// Brings back a removed directory, as itself.
-fn bring_back_tree(world: &World) {
+/// The files of [`tree_of_three`], on the disk.
+fn write_tree(world: &World) {
     world.write("d/one.md", "one\n");
     world.write("d/sub/two.md", "two\n");
     world.write("d/sub/deep/three.md", "three\n");
+}
+
+/// Brings back a removed directory, as itself.
+fn bring_back_tree(world: &World) {
+    write_tree(world);
     std::fs::create_dir_all(world.file("d/sub/empty")).unwrap();
     is_the_removed_one(world, "d");
 }
@@ -542,9 +547,7 @@ fn cuts() -> Vec<Cut> {
                 remove(s, "void").unwrap();
             },
             finds: |w| {
-                w.write("d/one.md", "one\n");
-                w.write("d/sub/two.md", "two\n");
-                w.write("d/sub/deep/three.md", "three\n");
+                write_tree(w);
                 std::fs::create_dir_all(w.file("d/empty")).unwrap();
                 moved_from(w, "d", "empty/s/x");
             },
@@ -560,9 +563,7 @@ fn cuts() -> Vec<Cut> {
             },
             finds: |w| {
                 unlink(w, "one.md");
-                w.write("d/one.md", "one\n");
-                w.write("d/sub/two.md", "two\n");
-                w.write("d/sub/deep/three.md", "three\n");
+                write_tree(w);
                 moved_from(w, "d", "x/s/e");
             },
             ..MENDED
