@@ -59,12 +59,11 @@ struct Place {
 impl<'a> Atoms<'a> {
     /// Takes in the next message. `true`: it begins an atom.
     pub(super) fn push(&mut self, number: usize, message: &'a Message) -> bool {
-        let has_results = message.blocks().iter().any(|block| block.kind == Kind::ToolResult);
         match (self.last, message.role()) {
             // A call whose result did not come in the next message never gets one.
             (Some(Role::User | Role::System), Role::Assistant) => self.open.clear(),
             // Neither does one of the API's, once the next task has begun.
-            (_, Role::User) if !has_results && self.open.is_empty() => self.open_elsewhere.clear(),
+            (_, Role::User) if !message.has_results() && self.open.is_empty() => self.open_elsewhere.clear(),
             _ => {}
         }
         let is_closed = self.open.is_empty() && self.open_elsewhere.is_empty();

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::block::{self, Block};
+use super::block::{self, Block, Kind};
 use super::fields;
 
 /// Whose message it is.
@@ -119,6 +119,11 @@ impl Message {
     #[must_use]
     pub fn is_string(&self) -> bool {
         self.is_string
+    }
+
+    /// Whether there is a result of a client's tool in it.
+    pub(super) fn has_results(&self) -> bool {
+        self.blocks.iter().any(|block| block.kind == Kind::ToolResult)
     }
 
     /// The message with other blocks, of whom it may be another's; all other fields stay as they are.

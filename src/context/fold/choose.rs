@@ -95,10 +95,7 @@ impl Fold<'_> {
     /// Whether an atom of those that are live is words of the user.
     pub(super) fn is_question(&self, at: usize) -> bool {
         let first = self.live.get(at).and_then(|live| self.transcript.get(live.messages.start));
-        first.is_some_and(|message| {
-            let has_results = message.blocks().iter().any(|block| block.kind == Kind::ToolResult);
-            message.role() == Role::User && !has_results
-        })
+        first.is_some_and(|message| message.role() == Role::User && !message.has_results())
     }
 
     /// Older models want thinking at the beginning of a turn that goes on. Where a cut takes that away, and taking a little

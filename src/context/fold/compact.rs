@@ -26,9 +26,7 @@ pub(super) struct Head {
 impl Fold<'_> {
     /// The first message that a summary of the API's would not be about, if one is worth it now: the latest one that may be.
     pub(super) fn cut_by_api(&self, summary: &Summary) -> Option<usize> {
-        let end = self.live.last()?.messages.end;
-        let latest = end.saturating_sub(summary.keep);
-        let kept = self.live.partition_point(|live| live.messages.end <= latest).min(self.live.len() - 1);
+        let kept = self.latest(summary.keep)?;
         let candidates = self.candidates(self.policy.budget.unit());
         // What is read so far, and what of it a request for a summary leaves away.
         let mut read = self.tokens() - self.live[kept..].iter().map(|live| self.tokens_of(live)).sum::<f64>();

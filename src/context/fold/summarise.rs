@@ -16,9 +16,7 @@ impl Fold<'_> {
         if summary.by == Summariser::Api {
             return self.cut_by_api(summary);
         }
-        let end = self.live.last()?.messages.end;
-        let latest = end.saturating_sub(summary.keep);
-        let kept = self.live.partition_point(|live| live.messages.end <= latest).min(self.live.len() - 1);
+        let kept = self.latest(summary.keep)?;
         // What is answered stays with its answer.
         let is_answer = kept > 0 && !self.is_question(kept) && self.is_question(kept - 1);
         let kept = if is_answer { kept - 1 } else { kept };
@@ -27,6 +25,13 @@ impl Fold<'_> {
         let stays = summary_leaves(&candidates, upto);
         let gain = candidates.iter().map(|one| one.cost).sum::<f64>() - cost(&candidates, &stays);
         (gain >= self.least()).then_some(upto)
+    }
+
+    /// Where the latest messages begin among what is live, so many and what is one atom with them.
+    pub(super) fn latest(&self, keep: usize) -> Option<usize> {
+        let newest = self.live.len().checked_sub(1)?;
+        let latest = self.live[newest].messages.end.saturating_sub(keep);
+        Some(self.live.partition_point(|live| live.messages.end <= latest).min(newest))
     }
 
     /// Puts a summary in the place of what it is about.
