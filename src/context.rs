@@ -45,6 +45,7 @@ mod request;
 mod rules;
 mod speech;
 mod strategy;
+mod table;
 #[cfg(test)]
 pub(crate) mod tests;
 mod tokens;
@@ -59,8 +60,8 @@ pub use plan::{
     plan_with, spilled,
 };
 pub use policy::{BadBudget, Budget, Flush, Pin, Policy, Strategy, Unit};
-pub(crate) use profile::best_row;
 pub use profile::{Binding, Profile};
+pub(crate) use profile::{best_row, own_name};
 pub use render::{render, splice};
 pub use repair::{Deed, Repair, repair, repaired};
 pub use request::{Entry, Request};
@@ -68,5 +69,6 @@ pub use rules::{ApiError, Rule, Seal, Seals, Violation, compare, validate, viola
 pub use strategy::{
     Amount, ClearInputs, ClearToolUses, Delegate, Guarded, Oversize, Retention, Summariser, Summary,
 };
+pub(crate) use table::Table;
 pub use tokens::{ByClass, FourCharacters, Mix, TokenCounter};
 pub use transcript::{BadLine, Note, Transcript, Usage};

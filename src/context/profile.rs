@@ -89,9 +89,14 @@ impl Profile {
 
 /// The row of a table whose prefix is the longest of the model's name, wherever a provider puts that name.
 pub(crate) fn best_row<'a, T>(rows: &'a [T], model: &str, prefix: impl Fn(&T) -> &str) -> Option<&'a T> {
-    let name = model.find("claude-").map_or(model, |at| &model[at..]).replace('.', "-");
+    let name = own_name(model);
     let is_of = |row: &&T| name.strip_prefix(prefix(row)).is_some_and(|rest| !is_newer(rest));
     rows.iter().filter(is_of).max_by_key(|row| prefix(row).len())
+}
+
+/// The name of a model, wherever a provider puts it, and however it writes numbers.
+pub(crate) fn own_name(model: &str) -> String {
+    model.find("claude-").map_or(model, |at| &model[at..]).replace('.', "-")
 }
 
 /// Whether what follows a name makes it that of another version: `-5`, but not `-20251101` or `-v1:0`.

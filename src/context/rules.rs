@@ -18,7 +18,6 @@
 //! Neighbours of one role are one turn, since the API merges them. A system message without content that only has
 //! `output_config` may stand anywhere and is no turn.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::OnceLock;
 
@@ -30,6 +29,7 @@ use super::fields::Fields;
 use super::message::{Malformed, Message, Role};
 use super::profile::Profile;
 use super::request::{Entry, Request};
+use super::table::Table;
 use crate::text;
 
 mod compare;
@@ -128,21 +128,10 @@ struct Row {
     message: Option<Box<str>>,
 }
 
-#[derive(Deserialize)]
-struct Table {
-    #[serde(flatten)]
-    rows: HashMap<Fault, Row>,
-    #[serde(rename = "about")]
-    _about: Box<str>,
-}
-
 impl Fault {
     fn row(self) -> &'static Row {
-        static TABLE: OnceLock<Table> = OnceLock::new();
-        let table = TABLE.get_or_init(|| {
-            serde_json::from_str(include_str!("errors.json")).expect("a test reads the table")
-        });
-        &table.rows[&self]
+        static TABLE: OnceLock<Table<Fault, Row>> = OnceLock::new();
+        TABLE.get_or_init(|| Table::read(include_str!("errors.json"))).row(&self)
     }
 }
 
@@ -270,6 +259,14 @@ impl Violation {
     /// The same of another place.
     pub(super) fn at(&self, place: Place) -> Self {
         Self::with(self.fault, place, self.facts.clone())
+    }
+
+    /// The message and the block whose signature does not fit, if it is about that.
+    pub(crate) fn misfit(&self) -> Option<(usize, usize)> {
+        match (self.fault, self.place) {
+            (Fault::Forged | Fault::Unbound, Place::Block(message, block)) => Some((message, block)),
+            _ => None,
+        }
     }
 
     /// The ids that it is about.

@@ -1,13 +1,12 @@
 //! Refusals that are about the call, not about its messages: what is wrong with the messages, `context` says. The words are
 //! in `faults.json`.
 
-use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::context::ApiError;
+use crate::context::{ApiError, Table};
 use crate::text::fill;
 
 /// A way in which a call is wrong: a row of `faults.json`.
@@ -113,21 +112,10 @@ fn invalid_request() -> Box<str> {
     "invalid_request_error".into()
 }
 
-#[derive(Deserialize)]
-struct Table {
-    #[serde(flatten)]
-    rows: HashMap<Fault, Row>,
-    #[serde(rename = "about")]
-    _about: Box<str>,
-}
-
 impl Fault {
     fn row(self) -> &'static Row {
-        static TABLE: OnceLock<Table> = OnceLock::new();
-        let table = TABLE.get_or_init(|| {
-            serde_json::from_str(include_str!("faults.json")).expect("a test reads the table")
-        });
-        &table.rows[&self]
+        static TABLE: OnceLock<Table<Fault, Row>> = OnceLock::new();
+        TABLE.get_or_init(|| Table::read(include_str!("faults.json"))).row(&self)
     }
 
     /// The error, with what its text names: each fact takes the place of its name in braces.

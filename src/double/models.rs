@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::Settings;
 use super::fault::Fault;
-use crate::context::{ApiError, Profile, best_row};
+use crate::context::{ApiError, Profile, best_row, own_name};
 
 /// What a model takes.
 #[derive(Debug, Clone, Deserialize)]
@@ -109,7 +109,7 @@ pub(crate) fn is_known(name: &str) -> bool {
 
 /// What a table says of a model: the longest prefix of its name counts, wherever a provider puts that name.
 pub(super) fn of_model<T: Copy>(model: &str, rows: &[(&str, T)]) -> Option<T> {
-    let name = model.find("claude-").map_or(model, |at| &model[at..]).replace('.', "-");
+    let name = own_name(model);
     let rows = rows.iter().filter(|(prefix, _)| name.starts_with(prefix));
     rows.max_by_key(|(prefix, _)| prefix.len()).map(|(_, value)| *value)
 }

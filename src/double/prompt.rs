@@ -163,10 +163,9 @@ impl Prompt {
         self.head
     }
 
-    /// How the signature stands that is at a path, as `messages.1.content.0`.
-    pub(super) fn standing_at(&self, path: &str) -> Option<Standing> {
-        let found = self.standings.iter().find(|((i, j), _)| format!("messages.{i}.content.{j}") == path);
-        found.map(|(_, standing)| *standing)
+    /// How the signature of a block of a message stands.
+    pub(super) fn standing(&self, place: (usize, usize)) -> Option<Standing> {
+        self.standings.get(&place).copied()
     }
 
     /// What was dropped, as `input_transformations` of a response.
@@ -181,7 +180,7 @@ impl Prompt {
 
 impl Seals for Prompt {
     fn seal(&self, _: &Request, message: usize, block: usize) -> Seal {
-        self.standings.get(&(message, block)).map_or(Seal::Fits, |standing| standing.seal())
+        self.standing((message, block)).map_or(Seal::Fits, Standing::seal)
     }
 }
 

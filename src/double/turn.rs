@@ -152,8 +152,7 @@ impl Double {
             edit::check(ask, &self.signer)?;
             return Ok(prompt);
         };
-        let is_of_signature = error.message.contains("Invalid `signature`");
-        let standing = prompt.standing_at(&violation.path).filter(|_| is_of_signature);
+        let standing = violation.misfit().and_then(|place| prompt.standing(place));
         Err(Refusal { standing, ..error.into() })
     }
 }

@@ -90,12 +90,11 @@ pub(super) fn thinking(request: &Request, keep: Keep) -> Cleared {
             }
         }
     }
-    let open = match keep {
-        Keep::Open => turns.pop().map(drop),
-        _ => None,
-    };
+    if keep == Keep::Open {
+        turns.pop();
+    }
     turns.retain(|turn| !turn.is_empty());
-    if let (Keep::Turns(last), None) = (keep, open) {
+    if let Keep::Turns(last) = keep {
         turns.truncate(turns.len().saturating_sub(last));
     }
     if turns.is_empty() {
