@@ -17,6 +17,7 @@ mod place;
 mod plain;
 mod rows;
 mod tail;
+mod threads;
 mod vectors;
 mod view;
 mod write;

@@ -8,6 +8,7 @@ use super::lexical::best::Best;
 use super::lexical::statistics::Statistics;
 use super::lexical::{Asked, asked};
 use super::tail::Known;
+use super::threads;
 use super::vectors::Bitmap;
 use super::view::View;
 use super::{Filter, Hit, Hits, Index, IndexError, Query, Seen, Tail};
@@ -31,18 +32,27 @@ pub(super) fn search(index: &Index, tail: &Tail, query: &Query<'_>) -> Result<Hi
     let asked = if query.lexical { Some(terms(view, tail, query)?) } else { None };
     let vector = query.semantic.then(|| index.model().embed(query.text));
     let vector = vector.filter(|vector| vector.iter().any(|value| value.abs() > 0.0));
-    let mut ideal = 0.0;
-    let mut by_words = Vec::new();
-    if let Some((asked, statistics)) = &asked {
-        ideal = asked.iter().map(|asked| statistics.weight(asked).max_score()).sum();
-        by_words = words(view, &late, asked, statistics, admitted.as_ref(), query.candidates)?;
-    }
-    // One after the other: a thread for one of the two gains a millisecond of six at a million rows while the machine is idle,
-    // and loses more than that while it is busy.
-    let mut by_meaning = Vec::new();
-    if let Some(vector) = &vector {
-        by_meaning = meaning(view, &late, vector, admitted.as_ref(), query.candidates)?;
-    }
+    let vectors = view.and_then(|view| view.vectors.as_ref()).zip(vector.as_ref());
+    let likely = vectors.map(|(vectors, vector)| vectors.likely(vector, query.candidates, admitted.as_ref()));
+    let by_words = || match &asked {
+        Some((asked, statistics)) => {
+            words(view, &late, asked, statistics, admitted.as_ref(), query.candidates)
+        }
+        None => Ok(Vec::new()),
+    };
+    let by_meaning = || match &vector {
+        Some(vector) => meaning(view, &late, vector, likely.as_deref().unwrap_or_default(), query.candidates),
+        None => Ok(Vec::new()),
+    };
+    // Rows are scored while words are looked for.
+    let are_both = asked.is_some() && vector.is_some();
+    let rows = view.filter(|_| are_both).map_or(0, |view| view.rows.len());
+    let (by_words, by_meaning) = threads::both(rows, by_words, by_meaning);
+    let ideal = asked
+        .iter()
+        .flat_map(|(asked, statistics)| asked.iter().map(|asked| statistics.weight(asked).max_score()))
+        .sum();
+    let (by_words, by_meaning) = (by_words?, by_meaning?);
     let hits = join(view, &late, by_words, by_meaning, vector.as_deref())?;
     Ok(Hits { hits, ideal })
 }
@@ -102,11 +112,11 @@ fn meaning(
     view: Option<&View>,
     late: &Late<'_>,
     vector: &[f32],
-    admitted: Option<&Bitmap>,
+    likely: &[u32],
     limit: usize,
 ) -> Result<Vec<(u32, f32)>, IndexError> {
     let found = match view.and_then(|view| view.vectors.as_ref()) {
-        Some(vectors) => vectors.search(vector, limit, admitted)?,
+        Some(vectors) => vectors.nearest(vector, limit, likely)?,
         None => Vec::new(),
     };
     Ok(best_of(

@@ -2,8 +2,8 @@
 //! one entry after the other only asks for what they mean.
 
 use std::borrow::Cow;
-use std::cell::OnceCell;
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use tantivy::query::Bm25Weight;
 
@@ -28,7 +28,7 @@ pub(super) struct Known {
     pub(super) doc: Doc,
     /// Of each passage.
     vectors: Vec<Vec<f32>>,
-    words: OnceCell<Vec<Words>>,
+    words: OnceLock<Vec<Words>>,
 }
 
 /// The words of a passage, as they are scored.
@@ -43,7 +43,7 @@ impl Tail {
     pub(crate) fn put(&mut self, index: &Index, doc: Doc) {
         let memory = doc.memory;
         let vectors = doc.passages.iter().map(|text| index.model().embed(text)).collect();
-        let is_new = self.docs.insert(memory, Known { doc, vectors, words: OnceCell::new() }).is_none();
+        let is_new = self.docs.insert(memory, Known { doc, vectors, words: OnceLock::new() }).is_none();
         let state = index.state();
         if state != self.state {
             self.hidden = self.hidden_by(index);

@@ -2,7 +2,8 @@
 //!
 //! `codes` has a bit for each dimension of each row, and is held in memory: 32 MB for a million rows of 256 dimensions. A
 //! search counts the bits in which each differs from the query's, weighs the bits of the nearest (16,000 for the best hundred)
-//! by the query's numbers, and scores the best of those (two thousand, or one) by their rows in `vectors`.
+//! by the query's numbers, and scores the best of those (two thousand, or one) by their rows in `vectors`. Of many rows two
+//! threads scan a half each.
 //! No graph is built, so that nothing is approximate but that choice, a row costs nothing to add, and any filter is a set of
 //! rows. Both files only grow; how much of them counts, and what the codes' checksum is, says the manifest.
 
@@ -134,13 +135,24 @@ impl Vectors {
         self.held.get().map_or(Records::In(&self.bytes), |held| Records::Held(held))
     }
 
-    /// The `k` rows of those admitted that are nearest to a query, with their cosines, best first; of equals the first row
-    /// comes first. None for a query of all zeros or of other dimensions.
-    pub(crate) fn search(
+    /// The rows of those admitted that may be the `k` nearest to a query, in order. None for a query of all zeros or of other
+    /// dimensions.
+    pub(crate) fn likely(&self, query: &[f32], k: usize, admitted: Option<&Bitmap>) -> Vec<u32> {
+        if self.question(query).is_none() {
+            return Vec::new();
+        }
+        let probe = Probe::of(&codes::turned(query));
+        let found = codes::nearest(&self.codes, &probe, admitted, enough(LOOKED_AT, k));
+        let scored = if self.is_held() { SCORED } else { SCORED_IN_FILE };
+        codes::likeliest(found, enough(scored, k))
+    }
+
+    /// The `k` of some rows that are nearest to a query, with their cosines, best first; of equals the first row comes first.
+    pub(crate) fn nearest(
         &self,
         query: &[f32],
         k: usize,
-        admitted: Option<&Bitmap>,
+        rows: &[u32],
     ) -> Result<Vec<(u32, f32)>, IndexError> {
         let Some(question) = self.question(query) else { return Ok(Vec::new()) };
         if self.was_asked.swap(true, Ordering::Relaxed) && self.held.get().is_none() {
@@ -149,12 +161,8 @@ impl Vectors {
                 let _ = self.held.set(held);
             }
         }
-        let probe = Probe::of(&codes::turned(query));
-        let found = codes::nearest(&self.codes, &probe, admitted, enough(LOOKED_AT, k));
-        let scored = if self.is_held() { SCORED } else { SCORED_IN_FILE };
-        let rows = codes::likeliest(found, enough(scored, k));
         let mut scored = Vec::with_capacity(rows.len());
-        rows::score(self.records(), &question, &rows, &mut |row, cosine| scored.push((row, cosine)))?;
+        rows::score(self.records(), &question, rows, &mut |row, cosine| scored.push((row, cosine)))?;
         scored.sort_unstable_by(|(row, cosine), (other, than)| than.total_cmp(cosine).then(row.cmp(other)));
         scored.truncate(k);
         Ok(scored)

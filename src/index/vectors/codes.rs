@@ -7,9 +7,11 @@
 )]
 
 use std::f32::consts::FRAC_1_SQRT_2;
+use std::ops::Range;
 
 use pulp::{Arch, Simd, WithSimd};
 
+use super::super::threads;
 use super::bitmap::{Bitmap, bits};
 
 /// Rows that are looked at together: those of a word of a bitmap.
@@ -19,6 +21,10 @@ const GROUP: usize = 64;
 const SAMPLED: usize = 32;
 const FEW: usize = if cfg!(test) { 4 } else { 2048 };
 const LEAST_SAMPLE: usize = 100;
+
+/// Where no more than one of so many rows is admitted, each is measured by itself, not with its group. (To choose for each group
+/// costs more than either: no processor foretells it.)
+const LONELY: usize = 24;
 
 /// The weight of a bit of a query has so many bits.
 const PLANES: usize = 4;
@@ -142,58 +148,91 @@ pub(super) fn likeliest(mut found: Vec<Near>, want: usize) -> Vec<u32> {
 
 /// The `want` rows of those admitted whose codes differ least from a query's: in order; of equals the first.
 ///
-/// One pass, linear in the rows: a limit sinks as soon as enough rows lie below it. Where it began too low there is another.
+/// One pass, linear in the rows, of two threads where they are many: a limit sinks as soon as enough rows lie below it. Where it
+/// began too low there is another.
 pub(super) fn nearest(codes: &[u64], probe: &Probe, admitted: Option<&Bitmap>, want: usize) -> Vec<Near> {
-    Arch::new().dispatch(Scan { codes, probe, admitted, want })
+    let rows = codes.len() / probe.code.len().max(1);
+    let are_lonely = admitted.is_some_and(|admitted| admitted.count() * LONELY <= rows);
+    let scan = Scan { codes, probe, admitted, are_lonely, want };
+    if want == 0 {
+        return Vec::new();
+    }
+    let all = u16::try_from(64 * probe.code.len() + 1).unwrap_or(u16::MAX);
+    let mut limit = Arch::new().dispatch(Sample(scan)).unwrap_or(all);
+    loop {
+        let found = scan.below(limit);
+        if found.len() >= want || limit == all {
+            return found;
+        }
+        limit = all;
+    }
 }
 
-/// A pass over codes that is compiled for several kinds of processors, of which the running one chooses: what it calls is to
-/// be inlined, or it would be compiled for the oldest.
+/// Codes, and what is looked for among them.
+#[derive(Clone, Copy)]
 pub(super) struct Scan<'a> {
     pub(super) codes: &'a [u64],
     pub(super) probe: &'a Probe,
     pub(super) admitted: Option<&'a Bitmap>,
+    /// Whether few rows are admitted.
+    pub(super) are_lonely: bool,
     pub(super) want: usize,
 }
 
-impl WithSimd for Scan<'_> {
-    type Output = Vec<Near>;
+impl<'a> Scan<'a> {
+    /// The rows that are wanted, of those whose distance is below a limit.
+    fn below(self, limit: u16) -> Vec<Near> {
+        let groups = self.groups();
+        let pass = |groups| Arch::new().dispatch(Pass { scan: self, groups, limit });
+        let half = groups / 2;
+        let (later, earlier) = threads::both(groups * GROUP, || pass(half..groups), || pass(0..half));
+        earlier.with_later(later).rows()
+    }
+
+    pub(super) fn groups(self) -> usize {
+        self.codes.len().div_ceil(GROUP * self.words())
+    }
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) -> Vec<Near> {
-        let all = u16::try_from(64 * self.probe.code.len() + 1).unwrap_or(u16::MAX);
-        if self.want == 0 {
-            return Vec::new();
-        }
-        let mut limit = self.likely_limit().unwrap_or(all);
-        loop {
-            let found = self.below(limit);
-            if found.len() >= self.want || limit == all {
-                return found;
-            }
-            limit = all;
-        }
+    fn words(self) -> usize {
+        self.probe.code.len().max(1)
+    }
+
+    /// The codes of a group, and the rows of it that are admitted.
+    #[inline(always)]
+    fn group(self, group: usize) -> (&'a [u64], u64) {
+        let size = GROUP * self.words();
+        let start = group * size;
+        let codes = &self.codes[start..self.codes.len().min(start + size)];
+        let all = u64::MAX >> (GROUP - codes.len() / self.words());
+        (codes, self.admitted.map_or(all, |rows| rows.words().get(group).copied().unwrap_or_default() & all))
     }
 }
 
-impl Scan<'_> {
-    /// What the distances of all that is wanted are likely to be below, by some of the groups: without it the first rows
-    /// would all be taken, and most of what is taken dropped again. `None` where there are few groups.
+/// Finds what the distances of all that is wanted are likely to be below, by some of the groups: without it the first rows would all
+/// be taken, and most of what is taken dropped again. `None` where there are few groups.
+///
+/// As a [`Pass`] it is compiled for several kinds of processors, of which the running one chooses: what it calls is to be
+/// inlined, or it would be compiled for the oldest.
+struct Sample<'a>(Scan<'a>);
+
+impl WithSimd for Sample<'_> {
+    type Output = Option<u16>;
+
     #[inline(always)]
-    fn likely_limit(&self) -> Option<u16> {
-        let words = self.probe.code.len();
-        if self.codes.len() < FEW * GROUP * words {
+    fn with_simd<S: Simd>(self, _: S) -> Option<u16> {
+        let (scan, groups) = (self.0, self.0.groups());
+        if groups < FEW {
             return None;
         }
-        let mut counts = vec![0; 64 * words + 1];
+        let mut counts = vec![0; 64 * scan.words() + 1];
         let mut distances = [0; GROUP];
-        for (group, codes) in self.codes.chunks(GROUP * words).enumerate().step_by(SAMPLED) {
-            measure(codes, &self.probe.code, &mut distances);
-            bits(self.admitted_in(group, codes.len() / words)).for_each(|bit| {
-                counts[usize::from(distances[bit])] += 1;
-            });
+        for group in (0..groups).step_by(SAMPLED) {
+            let (codes, admitted) = scan.group(group);
+            measure(codes, &scan.probe.code, &mut distances);
+            bits(admitted).for_each(|bit| counts[usize::from(distances[bit])] += 1);
         }
-        let enough = (self.want + self.want / 2).div_ceil(SAMPLED).max(LEAST_SAMPLE);
+        let enough = (scan.want + scan.want / 2).div_ceil(SAMPLED).max(LEAST_SAMPLE);
         let mut within = 0;
         let last = counts.iter().position(|count| {
             within += count;
@@ -201,45 +240,55 @@ impl Scan<'_> {
         });
         u16::try_from(last? + 1).ok()
     }
+}
 
-    /// The rows of a group of so many that are admitted.
-    #[inline(always)]
-    fn admitted_in(&self, group: usize, count: usize) -> u64 {
-        let all = u64::MAX >> (GROUP - count);
-        self.admitted.map_or(all, |rows| rows.words().get(group).copied().unwrap_or_default() & all)
-    }
+/// Looks at some groups for rows whose distance is below a limit.
+pub(super) struct Pass<'a> {
+    pub(super) scan: Scan<'a>,
+    pub(super) groups: Range<usize>,
+    pub(super) limit: u16,
+}
 
-    /// The rows that are wanted, of those whose distance is below a limit.
+impl WithSimd for Pass<'_> {
+    type Output = Nearest;
+
     #[inline(always)]
-    fn below(&self, limit: u16) -> Vec<Near> {
-        let words = self.probe.code.len();
-        let mut best = Nearest::new(limit, self.want);
+    fn with_simd<S: Simd>(self, _: S) -> Nearest {
+        let Self { scan, groups, limit } = self;
+        let (probe, words) = (scan.probe, scan.words());
+        let mut best = Nearest::new(limit, scan.want);
         let mut distances = [0; GROUP];
-        for (group, codes) in self.codes.chunks(GROUP * words).enumerate() {
-            let count = codes.len() / words;
-            let word = self.admitted_in(group, count);
-            if word == 0 {
+        for group in groups {
+            let (codes, admitted) = scan.group(group);
+            if admitted == 0 {
                 continue;
             }
-            measure(codes, &self.probe.code, &mut distances);
+            let below = if scan.are_lonely {
+                for bit in bits(admitted) {
+                    distances[bit] = difference(&codes[bit * words..][..words], &probe.code);
+                }
+                admitted
+            } else {
+                measure(codes, &probe.code, &mut distances);
+                let (measured, limit) = (&distances[..codes.len() / words], best.limit);
+                if measured.iter().fold(u16::MAX, |least, distance| least.min(*distance)) >= limit {
+                    continue;
+                }
+                let bit = |(distance, bit): (&u16, u32)| u64::from(*distance < limit) << bit;
+                admitted & distances.iter().zip(0..).map(bit).fold(0, |below, bit| below | bit)
+            };
             let first = u32::try_from(group * GROUP).unwrap_or(u32::MAX);
-            let limit = best.limit;
-            if distances[..count].iter().fold(u16::MAX, |least, distance| least.min(*distance)) >= limit {
-                continue;
-            }
-            let bit = |(distance, bit): (&u16, u32)| u64::from(*distance < limit) << bit;
-            let below = distances.iter().zip(0..).map(bit).fold(0, |below, bit| below | bit);
-            for bit in bits(word & below) {
+            for bit in bits(below) {
                 let distance = distances[bit];
                 if distance < best.limit {
-                    let weight = self.probe.weigh(&codes[bit * words..][..words]);
+                    let weight = probe.weigh(&codes[bit * words..][..words]);
                     let row = first.saturating_add(u32::try_from(bit).unwrap_or_default());
                     best.offer(Near { distance, weight, row });
                 }
             }
             best.sink();
         }
-        best.rows()
+        best
     }
 }
 
@@ -270,7 +319,7 @@ fn ones(word: u64) -> u16 {
 }
 
 /// Rows with small distances.
-struct Nearest {
+pub(super) struct Nearest {
     want: usize,
     /// What is not below it is not wanted.
     limit: u16,
@@ -305,7 +354,18 @@ impl Nearest {
         }
     }
 
-    fn rows(mut self) -> Vec<Near> {
+    /// With the nearest of rows that come later, for whom the limit was the same at first.
+    fn with_later(mut self, later: Self) -> Self {
+        self.limit = self.limit.min(later.limit);
+        self.counts.iter_mut().zip(later.counts).for_each(|(count, more)| *count += more);
+        self.within = self.counts[..=usize::from(self.limit)].iter().sum();
+        self.found.extend(later.found);
+        self.sink();
+        self
+    }
+
+    /// Those that are wanted, in order.
+    pub(super) fn rows(mut self) -> Vec<Near> {
         let at_limit = self.counts[usize::from(self.limit)];
         let mut left = self.want.saturating_sub(self.within - at_limit);
         self.found.retain(|near| {

@@ -200,6 +200,17 @@ fn a_byte_that_changed_is_an_error() {
     assert!(search().is_err());
 }
 
+impl Vectors {
+    fn search(
+        &self,
+        query: &[f32],
+        k: usize,
+        admitted: Option<&Bitmap>,
+    ) -> Result<Vec<(u32, f32)>, IndexError> {
+        self.nearest(query, k, &self.likely(query, k, admitted))
+    }
+}
+
 /// The choice by codes, done plainly.
 fn plainly(codes: &[u64], query: &[u64], admitted: Option<&Bitmap>, want: usize) -> Vec<u32> {
     let distance = |code: &[u64]| -> u32 { code.iter().zip(query).map(|(a, b)| (a ^ b).count_ones()).sum() };
@@ -221,6 +232,7 @@ proptest! {
         query in 0_u64..12,
         want in 0_usize..80,
         admitted in prop::option::of(prop::collection::vec(any::<bool>(), 400)),
+        are_lonely: bool,
     ) {
         // Few different codes, so that there are ties.
         let code = |seed: u64| (0..words as u64).map(move |word| (seed + word).wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -234,8 +246,10 @@ proptest! {
             rows
         });
         let found = codes::nearest(&codes, &probe, admitted.as_ref(), want);
-        let scan = codes::Scan { codes: &codes, probe: &probe, admitted: admitted.as_ref(), want };
-        prop_assert_eq!(&found, &scan.with_simd(pulp::Scalar::new()), "on any processor the same");
+        let scan = codes::Scan { codes: &codes, probe: &probe, admitted: admitted.as_ref(), are_lonely, want };
+        let limit = u16::try_from(64 * words + 1).unwrap();
+        let pass = codes::Pass { scan, groups: 0..scan.groups(), limit };
+        prop_assert_eq!(&found, &pass.with_simd(pulp::Scalar::new()).rows(), "on any processor the same");
         let rows: Vec<u32> = found.iter().map(|near| near.row).collect();
         prop_assert_eq!(rows, plainly(&codes, &query, admitted.as_ref(), want));
     }
