@@ -11,7 +11,7 @@ use super::tail::Known;
 use super::threads;
 use super::vectors::Bitmap;
 use super::view::View;
-use super::{Filter, Hit, Hits, Index, IndexError, Query, Seen, Tail};
+use super::{Filter, Hit, Hits, Index, IndexError, Model, Query, Seen, Tail};
 
 /// A passage that may be a hit, before it is known what it is: a row of the index, or a place in the tail.
 const TAIL: u32 = 1 << 31;
@@ -41,7 +41,10 @@ pub(super) fn search(index: &Index, tail: &Tail, query: &Query<'_>) -> Result<Hi
         None => Ok(Vec::new()),
     };
     let by_meaning = || match &vector {
-        Some(vector) => meaning(view, &late, vector, likely.as_deref().unwrap_or_default(), query.candidates),
+        Some(vector) => {
+            let likely = likely.as_deref().unwrap_or_default();
+            meaning(view, &late, (index.model(), vector), likely, query.candidates)
+        }
         None => Ok(Vec::new()),
     };
     // Rows are scored while words are looked for.
@@ -53,7 +56,8 @@ pub(super) fn search(index: &Index, tail: &Tail, query: &Query<'_>) -> Result<Hi
         .flat_map(|(asked, statistics)| asked.iter().map(|asked| statistics.weight(asked).max_score()))
         .sum();
     let (by_words, by_meaning) = (by_words?, by_meaning?);
-    let hits = join(view, &late, by_words, by_meaning, vector.as_deref())?;
+    let vector = vector.as_deref().map(|vector| (index.model(), vector));
+    let hits = join(view, &late, by_words, by_meaning, vector)?;
     Ok(Hits { hits, ideal })
 }
 
@@ -111,7 +115,7 @@ fn words(
 fn meaning(
     view: Option<&View>,
     late: &Late<'_>,
-    vector: &[f32],
+    (model, vector): (&Model, &[f32]),
     likely: &[u32],
     limit: usize,
 ) -> Result<Vec<(u32, f32)>, IndexError> {
@@ -121,7 +125,7 @@ fn meaning(
     };
     Ok(best_of(
         found,
-        late.passages().map(|(place, known, ordinal)| (place, known.cosine(ordinal, vector))),
+        late.passages().map(|(place, known, ordinal)| (place, known.cosine(model, ordinal, vector))),
         limit,
     ))
 }
@@ -139,7 +143,7 @@ fn join(
     late: &Late<'_>,
     by_words: Vec<(u32, f32)>,
     by_meaning: Vec<(u32, f32)>,
-    vector: Option<&[f32]>,
+    vector: Option<(&Model, &[f32])>,
 ) -> Result<Vec<Hit>, IndexError> {
     let mut scores: HashMap<u32, (f32, f32)> =
         by_meaning.into_iter().map(|(place, score)| (place, (0.0, score))).collect();
@@ -148,8 +152,10 @@ fn join(
             Entry::Occupied(mut both) => both.get_mut().0 = score,
             Entry::Vacant(one) => {
                 let cosine = match (vector, late.get(place), view.and_then(|view| view.vectors.as_ref())) {
-                    (Some(vector), Some((known, ordinal)), _) => known.cosine(ordinal, vector),
-                    (Some(vector), None, Some(vectors)) => vectors.score(vector, place)?,
+                    (Some((model, vector)), Some((known, ordinal)), _) => {
+                        known.cosine(model, ordinal, vector)
+                    }
+                    (Some((_, vector)), None, Some(vectors)) => vectors.score(vector, place)?,
                     (None, ..) | (Some(_), None, None) => 0.0,
                 };
                 one.insert((score, cosine));

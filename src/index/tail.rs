@@ -1,5 +1,5 @@
-//! What changed since the index was built, in memory. Its words are read once, when somebody first looks for words: who stores
-//! one entry after the other only asks for what they mean.
+//! What changed since the index was built, in memory. What it means, and its words, are found out once, when somebody first asks by
+//! that: who stores one entry after the other does not wait for the one, and does not need the other.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use tantivy::query::Bm25Weight;
 
 use super::lexical::words::{For, analyzer};
 use super::lexical::{Asked, statistics};
-use super::{Doc, Index};
+use super::{Doc, Index, Model};
 
 /// What has changed since the index was built.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ pub(super) type State = (String, u64);
 pub(super) struct Known {
     pub(super) doc: Doc,
     /// Of each passage.
-    vectors: Vec<Vec<f32>>,
+    vectors: OnceLock<Vec<Vec<f32>>>,
     words: OnceLock<Vec<Words>>,
 }
 
@@ -42,8 +42,8 @@ impl Tail {
     /// Puts a memory in place of what is known of it.
     pub(crate) fn put(&mut self, index: &Index, doc: Doc) {
         let memory = doc.memory;
-        let vectors = doc.passages.iter().map(|text| index.model().embed(text)).collect();
-        let is_new = self.docs.insert(memory, Known { doc, vectors, words: OnceLock::new() }).is_none();
+        let known = Known { doc, vectors: OnceLock::new(), words: OnceLock::new() };
+        let is_new = self.docs.insert(memory, known).is_none();
         let state = index.state();
         if state != self.state {
             self.hidden = self.hidden_by(index);
@@ -112,9 +112,10 @@ impl Known {
         })
     }
 
-    /// The cosine of a passage to a normalised vector.
-    pub(super) fn cosine(&self, ordinal: usize, vector: &[f32]) -> f32 {
-        product(&self.vectors[ordinal], vector)
+    /// The cosine of a passage to a normalised vector, by a model that is always the same.
+    pub(super) fn cosine(&self, model: &Model, ordinal: usize, vector: &[f32]) -> f32 {
+        let embed = || self.doc.passages.iter().map(|text| model.embed(text)).collect();
+        product(&self.vectors.get_or_init(embed)[ordinal], vector)
     }
 }
 

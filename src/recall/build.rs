@@ -4,7 +4,7 @@
 use std::sync::MutexGuard;
 use std::sync::mpsc::{self, Receiver, TryRecvError};
 
-use super::catalog::{Built, Catalog, Rebuild};
+use super::catalog::{Built, Catalog, LONG, Rebuild};
 use super::{Recall, Result, lock};
 use crate::store::History;
 
@@ -22,12 +22,17 @@ pub(super) enum Builder {
 impl Recall {
     /// All that is known now; while an index of another model is made anew, by words.
     pub(super) fn known(&self) -> Result<(MutexGuard<'_, Catalog>, History)> {
+        self.known_within(LONG)
+    }
+
+    /// The same, with at most so many changed memories outside of the index.
+    pub(super) fn known_within(&self, most: usize) -> Result<(MutexGuard<'_, Catalog>, History)> {
         let mut catalog = lock(&self.catalog);
         let mut builder = lock(&self.builder);
         builder.hear(&mut catalog);
         let is_patient = !self.is_watching || matches!(*builder, Builder::Failed);
         let rebuild = if is_patient { Rebuild::Now } else { Rebuild::Never };
-        let history = catalog.catch_up(&self.store, rebuild)?;
+        let history = catalog.catch_up(&self.store, rebuild, most)?;
         if !is_patient && catalog.wants_building() && matches!(*builder, Builder::Nobody) {
             let (say, built) = mpsc::channel();
             let store = self.store.clone();

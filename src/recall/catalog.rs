@@ -13,8 +13,10 @@ use crate::index::{Doc, Filter, Hits, Index, IndexError, Mark, Model, Query, See
 use crate::journal::Reach;
 use crate::store::{History, Store};
 
-/// So many changed memories are kept in memory before the index is caught up.
-const LONG: usize = if cfg!(test) { 16 } else { 256 };
+/// So many changed memories are kept in memory before a question catches the index up, and before storing does: a thousand more
+/// are passed over in the time of a sync, while the files of an index make it wait.
+pub(super) const LONG: usize = if cfg!(test) { 16 } else { 256 };
+pub(super) const LONG_TO_STORE: usize = 4 * LONG;
 /// So many memories, or bytes of them, go to the index at once.
 const MOST_DOCS: usize = 50_000;
 const MOST_BYTES: usize = 64 << 20;
@@ -69,8 +71,9 @@ enum Place {
 }
 
 impl Catalog {
-    /// Brings what is known up to what the journal holds now; returns the history that it is of.
-    pub(super) fn catch_up(&mut self, store: &Store, rebuild: Rebuild) -> Result<History> {
+    /// Brings what is known up to what the journal holds now; returns the history that it is of. At most so many changed memories
+    /// stay out of the index.
+    pub(super) fn catch_up(&mut self, store: &Store, rebuild: Rebuild, most: usize) -> Result<History> {
         let history = store.history()?;
         // A redaction that comes meanwhile waits until nothing of what was read before can be written any more.
         history.freeze()?;
@@ -81,7 +84,7 @@ impl Catalog {
         if rebuild == Rebuild::OnDisk && open.index.wants_rebuild() {
             open.clear();
         }
-        let reader = Reader { store, history: &history, rebuild };
+        let reader = Reader { store, history: &history, rebuild, most };
         if reader.read(open)?.is_break() {
             // It is of another history.
             open.clear();
@@ -143,7 +146,7 @@ impl Catalog {
             return Ok(answer);
         }
         open.clear();
-        let _ = Reader { store, history, rebuild: Rebuild::Never }.read(open)?;
+        let _ = Reader { store, history, rebuild: Rebuild::Never, most: LONG }.read(open)?;
         ask(open).map_err(|error| Error::read("search the index", std::io::Error::other(error.to_string())))
     }
 
@@ -155,7 +158,7 @@ impl Catalog {
             Ok(open) => catalog.open = Some(open),
             Err(_) => return Built::Failed,
         }
-        match (catalog.catch_up(store, Rebuild::OnDisk), &catalog.open) {
+        match (catalog.catch_up(store, Rebuild::OnDisk, 0), &catalog.open) {
             (Ok(_), Some(open)) if open.place == Place::Disk && open.base == open.mark => Built::Whole,
             (Ok(_), Some(open)) if open.place == Place::Disk => Built::Busy,
             _ => Built::Failed,
@@ -230,6 +233,8 @@ struct Reader<'a> {
     store: &'a Store,
     history: &'a History,
     rebuild: Rebuild,
+    /// So many changed memories stay in memory.
+    most: usize,
 }
 
 impl Reader<'_> {
@@ -289,7 +294,7 @@ impl Reader<'_> {
 
     /// Takes changed memories in, into the index where they are many.
     fn take(&self, open: &mut Open, docs: Vec<Doc>, mark: Mark) {
-        let is_few = docs.len() + open.tail.len() <= LONG && self.rebuild != Rebuild::OnDisk;
+        let is_few = docs.len() + open.tail.len() <= self.most && self.rebuild != Rebuild::OnDisk;
         if is_few || open.place == Place::Memory || !open.index.has_meaning() {
             return open.keep(docs, mark);
         }

@@ -1,22 +1,24 @@
 //! `memory_store` and `memory_delete`: a new entry, what it is found to be the same as, and the end of one.
 //!
-//! Who may be the same, or is alike, is looked up before; what that comes to is decided inside the store's lock, on the files
-//! as they are then and with what came meanwhile.
+//! Who may be the same is looked up before; what that comes to is decided inside the store's lock, on the files as they are then
+//! and with what came meanwhile. Who is alike is only told, so it is found while the disk writes.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
+use super::catalog::{Catalog, LONG_TO_STORE};
 use super::record::{CATEGORIES, Record, Times, fold, is_category};
-use super::{DateTime, Error, MemoryId, MemoryPath, Recall, Result, Utc, rank};
+use super::{DateTime, Error, MemoryId, MemoryPath, Recall, Result, Utc};
 use crate::entry::{self, Value};
-use crate::index::{Filter, Hit, Hits, Query};
+use crate::index::{Filter, at_once};
 use crate::journal::Reach;
 use crate::store::{Edit, Found, History, Look, OnSimilar, Recent, RecentState, Settings, Snapshot, Warned};
 use crate::version::Version;
 
+mod alike;
 mod decide;
 mod field;
 
-use decide::{Decision, Known, Likeness, MOST_SIMILAR, decide};
+use decide::{Alike, Decision, Known, Likeness, decide, most_similar};
 
 /// An entry to be stored.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -73,26 +75,13 @@ pub struct Similar {
 
 /// So many entries of a category may begin with the same words.
 const MOST_ALIKE_NAMES: u32 = 100_000;
-/// So many of what is nearest in meaning are looked for, or (where that may not tell enough) so many by words, too, with the
-/// rarest words of the text. What is the same or near is found by its gist.
-const NEAREST: usize = MOST_SIMILAR + 1;
-const CANDIDATES: usize = 24;
-const MOST_CANDIDATES: usize = 400;
-const WORDS: usize = 16;
-/// So many of those are read: that costs more than to find them.
-const LOOKED_AT: usize = 8;
-/// What is less like the text, by words and by meaning, is not looked at: it would not be told.
-const LEAST_LIKELY: f32 = 0.4;
-/// A text of at most so many bytes is one passage, and all of it counts for its vector.
-const SHORT: usize = 1000;
-
 /// What was found out before the lock is taken.
 struct Candidates {
     /// The newest version that was looked at.
     mark: i64,
     /// Whether there is certainly room for one entry more.
     has_room: bool,
-    /// Those that may be the same, or alike: where they are, and how like they are.
+    /// Those that may be the same, or be superseded: where they are, and how like they are.
     all: HashMap<MemoryId, (MemoryPath, Likeness)>,
 }
 
@@ -110,21 +99,33 @@ impl Recall {
         let store = &self.store;
         let new = field::checked(new, store.settings(), store.now())?;
         self.look_before_storing()?;
-        let candidates = self.candidates(&new)?;
+        let is_told = store.settings().entries.on_similar == OnSimilar::Report;
+        let candidates = self.candidates(&new, is_told)?;
         let has_room = candidates.has_room;
         let now = store.now();
-        let same = store.clone();
-        let (stored, warned) = store.change_warned(move |snapshot| {
-            let settings = same.settings();
-            let known = read(snapshot, &candidates, &new, settings, now)?;
-            let decision = decide(&new, &known, &settings.entries, now);
-            carry_out(snapshot, &new, decision, settings, now)
-        })?;
+        let change = || {
+            let (same, new) = (store.clone(), new.clone());
+            store.change_warned(move |snapshot| {
+                let settings = same.settings();
+                let known = read(snapshot, &candidates, &new, settings, now)?;
+                let decision = decide(&new, &known, &settings.entries, now);
+                carry_out(snapshot, &new, decision, settings, now)
+            })
+        };
+        let (found, changed) = if is_told {
+            // It is stored, whether that is told or not.
+            at_once(|| self.alike(&new, now).unwrap_or_default(), change)
+        } else {
+            (Vec::new(), change())
+        };
+        let ((stored, mut alike), warned) = changed?;
+        alike.extend(found);
+        let similar = most_similar(alike, &stored);
         if !has_room && stored.duplicate_of.is_none() {
             // It is stored, whatever comes of the others.
             let _ = self.prune_excess(stored.memory_id);
         }
-        Ok(Stored { warned, ..stored })
+        Ok(Stored { similar, warned, ..stored })
     }
 
     /// Deletes an entry; the reason is in the history.
@@ -161,58 +162,23 @@ impl Recall {
         })
     }
 
-    /// Entries that may be the same as a new one, or alike.
-    fn candidates(&self, new: &NewEntry) -> Result<Candidates> {
-        let (mut catalog, history) = self.known()?;
+    /// Entries that may be the same as a new one, or be superseded by it: where alike ones are not only told of, those, too.
+    fn candidates(&self, new: &NewEntry, is_told: bool) -> Result<Candidates> {
+        let (mut catalog, history) = self.known_within(LONG_TO_STORE)?;
         let store = &self.store;
-        let category = vec![new.category.clone()];
-        // What has no category, as the note of a session, must not keep out what has one.
-        let base =
-            Filter { categories: categories(store.settings()), ..Filter::entries(store.now().timestamp()) };
+        let base = Filter { categories: vec![new.category.clone()], ..self.entries() };
         let mut rows: HashMap<i64, Likeness> = HashMap::new();
-        let gist = Filter { fold: Some(fold(&new.content)), categories: category.clone(), ..base.clone() };
-        rows.extend(
-            catalog.all(store, &history, &gist)?.into_iter().map(|seen| (seen.memory, Likeness::default())),
-        );
+        let mut add = |catalog: &mut Catalog, filter: &Filter| -> Result<()> {
+            let seen = catalog.all(store, &history, filter)?;
+            rows.extend(seen.into_iter().map(|seen| (seen.memory, Likeness::default())));
+            Ok(())
+        };
+        add(&mut catalog, &Filter { fold: Some(fold(&new.content)), ..base.clone() })?;
         if let Some(key) = &new.key {
-            let keyed = Filter { key: Some(key.clone()), categories: category, ..base.clone() };
-            rows.extend(
-                catalog
-                    .all(store, &history, &keyed)?
-                    .into_iter()
-                    .map(|seen| (seen.memory, Likeness::default())),
-            );
+            add(&mut catalog, &Filter { key: Some(key.clone()), ..base })?;
         }
-        let is_settled = store.settings().entries.on_similar == OnSimilar::Report;
-        // The model that is in the program knows every word that is not long: those of ASCII are.
-        let by_words = !new.content.is_ascii() || new.content.len() > SHORT || !catalog.has_meaning();
-        let (candidates, most) =
-            if is_settled && !by_words { (NEAREST, NEAREST) } else { (CANDIDATES, LOOKED_AT) };
-        let mut query = Query {
-            text: &new.content,
-            filter: &base,
-            candidates,
-            words: WORDS,
-            lexical: by_words,
-            semantic: true,
-        };
-        let alike = loop {
-            let alike = likely(catalog.search(store, &history, &query)?);
-            let memories: HashSet<i64> = alike.iter().map(|(memory, _)| *memory).collect();
-            // Unless few entries have most of the passages.
-            let is_enough = alike.len() < query.candidates || memories.len() >= most;
-            if is_enough || query.candidates >= MOST_CANDIDATES {
-                break alike;
-            }
-            query.candidates *= 4;
-        };
-        let mut nearest = HashSet::new();
-        for (memory, likeness) in alike {
-            if nearest.len() < most || nearest.contains(&memory) {
-                nearest.insert(memory);
-                let known = rows.entry(memory).or_default();
-                *known = known.most(likeness);
-            }
+        if !is_told {
+            rows.extend(self.nearest(&mut catalog, &history, new)?);
         }
         let mut all = HashMap::with_capacity(rows.len());
         for (row, likeness) in rows {
@@ -227,6 +193,12 @@ impl Recall {
         }
         let has_room = (catalog.most_entries() as u64) < store.settings().entries.max;
         Ok(Candidates { mark: catalog.mark(), has_room, all })
+    }
+
+    /// All entries. What has no category, as the note of a session, must not keep out what has one.
+    fn entries(&self) -> Filter {
+        let now = self.store.now().timestamp();
+        Filter { categories: categories(self.store.settings()), ..Filter::entries(now) }
     }
 }
 
@@ -289,15 +261,17 @@ fn note(places: &mut HashMap<MemoryId, MemoryPath>, recent: &Recent<'_>) {
     }
 }
 
-/// The edits of a decision, and the answer.
+/// The edits of a decision, and the answer, to which what is alike is still to be added.
+type Carried = (Vec<Edit>, (Stored, Vec<Alike>));
+
 fn carry_out(
     snapshot: &mut Snapshot<'_>,
     new: &NewEntry,
     decision: Decision<'_>,
     settings: &Settings,
     now: DateTime<Utc>,
-) -> Result<(Vec<Edit>, Stored)> {
-    let Decision { duplicate, superseded, similar } = decision;
+) -> Result<Carried> {
+    let Decision { duplicate, superseded, alike } = decision;
     let mut edits: Vec<Edit> = superseded.iter().map(|one| Edit::remove(&one.path)).collect();
     let superseded: Vec<MemoryId> = superseded.into_iter().map(|one| one.id).collect();
     let duplicate_of = duplicate.as_ref().map(|(one, _)| one.id);
@@ -312,20 +286,8 @@ fn carry_out(
     if !superseded.is_empty() {
         snapshot.because(format!("superseded by {memory_id}"));
     }
-    Ok((edits, Stored { memory_id, path, superseded, duplicate_of, similar, warned: Vec::new() }))
-}
-
-/// The memories that are alike at all, the likeliest first.
-fn likely(Hits { hits, ideal }: Hits) -> Vec<(i64, Likeness)> {
-    let likeness =
-        |hit: Hit| (hit.memory, Likeness { cosine: hit.semantic, words: rank::by_words(hit.lexical, ideal) });
-    let mut likely: Vec<(i64, Likeness)> = hits
-        .into_iter()
-        .map(likeness)
-        .filter(|(_, likeness)| likeness.cosine.max(likeness.words) >= LEAST_LIKELY)
-        .collect();
-    likely.sort_by(|(a, like), (b, other)| other.both().total_cmp(&like.both()).then(a.cmp(b)));
-    likely
+    let (similar, warned) = (Vec::new(), Vec::new());
+    Ok((edits, (Stored { memory_id, path, superseded, duplicate_of, similar, warned }, alike)))
 }
 
 /// The file of a new entry, with its id where that is known.

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use super::{NewEntry, Similar, field};
+use super::{NewEntry, Similar, Stored, field};
 use crate::entry::{self, Broken, Value};
 use crate::id::MemoryId;
 use crate::path::MemoryPath;
@@ -46,19 +46,66 @@ impl Likeness {
 }
 
 /// What becomes of a new entry and those that are there.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Decision<'k> {
     /// The one that it is the same as, and what that one's file is to say; `None`: it gets a file of its own.
     pub(super) duplicate: Option<(&'k Known, String)>,
     /// Those that it replaces.
     pub(super) superseded: Vec<&'k Known>,
-    /// The most alike of what stays beside it.
-    pub(super) similar: Vec<Similar>,
+    /// What is alike of what stays beside it.
+    pub(super) alike: Vec<Alike>,
+}
+
+/// An entry that is alike.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Alike {
+    /// Of what is told: the more, the sooner.
+    order: f32,
+    similar: Similar,
+}
+
+impl Alike {
+    /// What is less alike than is worth telling is none.
+    fn of(saying: &Saying, one: &Known, old: &Saying) -> Option<Self> {
+        let score = one.likeness_to(saying, old);
+        // The note of a session says much, and is no statement that another could be the newer form of.
+        if score < LEAST_SIMILAR || one.record.category.is_none() {
+            return None;
+        }
+        let (content, differs) = (one.content().to_owned(), saying.differences(old));
+        let similar = Similar { id: one.id, content, score, differs };
+        Some(Self { order: score + one.likeness.words, similar })
+    }
+}
+
+/// Which of some entries are alike.
+pub(super) fn alike(new: &NewEntry, known: &[Known]) -> Vec<Alike> {
+    let saying = Saying::of(&new.content);
+    known.iter().filter_map(|one| Alike::of(&saying, one, &Saying::of(one.content()))).collect()
+}
+
+/// What is told of what is alike, the most alike first, beside what an entry has become.
+pub(super) fn most_similar(mut alike: Vec<Alike>, stored: &Stored) -> Vec<Similar> {
+    alike.sort_by(|a, b| b.order.total_cmp(&a.order).then(a.similar.id.cmp(&b.similar.id)));
+    let mut similar: Vec<Similar> = Vec::new();
+    for Alike { similar: one, .. } in alike {
+        let is_told = one.id == stored.memory_id
+            || stored.superseded.contains(&one.id)
+            || similar.iter().any(|other| other.id == one.id);
+        if !is_told && similar.len() < MOST_SIMILAR {
+            similar.push(one);
+        }
+    }
+    similar
 }
 
 impl Known {
     fn content(&self) -> &str {
         self.record.content(&self.text)
+    }
+
+    fn likeness_to(&self, saying: &Saying, own: &Saying) -> f32 {
+        self.likeness.cosine.max(saying.overlap(own))
     }
 
     fn is_in(&self, category: &str) -> bool {
@@ -73,6 +120,9 @@ pub(super) fn decide<'k>(
     entries: &Entries,
     now: DateTime<Utc>,
 ) -> Decision<'k> {
+    if known.is_empty() {
+        return Decision::default();
+    }
     let saying = Saying::of(&new.content);
     let known: Vec<_> = known.iter().map(|one| (one, Saying::of(one.content()))).collect();
     let may_be_one = |one: &Known| {
@@ -89,26 +139,21 @@ pub(super) fn decide<'k>(
         Some((*one, text))
     });
     let kept = duplicate.as_ref().map(|(one, _)| one.id);
-    let mut superseded = Vec::new();
-    let mut similar = Vec::new();
+    let (mut superseded, mut alike) = (Vec::new(), Vec::new());
     for &(one, ref old) in known.iter().filter(|(one, _)| Some(one.id) != kept) {
-        let score = one.likeness.cosine.max(saying.overlap(old));
         let has_key = new.key.is_some() && one.record.key == new.key && one.is_in(&new.category);
-        let is_so_alike = entries.on_similar == OnSimilar::Supersede
-            && one.is_in(&new.category)
-            && f64::from(score) > entries.similar_threshold;
-        if new.supersedes.contains(&one.id) || has_key || is_so_alike {
+        let is_so_alike = || {
+            entries.on_similar == OnSimilar::Supersede
+                && one.is_in(&new.category)
+                && f64::from(one.likeness_to(&saying, old)) > entries.similar_threshold
+        };
+        if new.supersedes.contains(&one.id) || has_key || is_so_alike() {
             superseded.push(one);
-        // The note of a session says much, and is no statement that another could be the newer form of.
-        } else if score >= LEAST_SIMILAR && one.record.category.is_some() {
-            let (content, differs) = (one.content().to_owned(), saying.differences(old));
-            let order = score + one.likeness.words;
-            similar.push((order, Similar { id: one.id, content, score, differs }));
+        } else {
+            alike.extend(Alike::of(&saying, one, old));
         }
     }
-    similar.sort_by(|(a, one), (b, other)| b.total_cmp(a).then(one.id.cmp(&other.id)));
-    let similar = similar.into_iter().take(MOST_SIMILAR).map(|(_, one)| one).collect();
-    Decision { duplicate, superseded, similar }
+    Decision { duplicate, superseded, alike }
 }
 
 /// The file of an entry that is stored once more; `is_same`: in the same words.

@@ -34,10 +34,19 @@ fn written(id: MemoryId, path: &MemoryPath, text: String) -> Known {
 fn decided(new: &NewEntry, known: &[Known], entries: &Entries) -> (Option<usize>, Vec<usize>, Vec<usize>) {
     let places: BTreeMap<_, _> = known.iter().zip(0..).map(|(one, n)| (one.id, n)).collect();
     let decision = decide(new, known, entries, now());
+    let duplicate_of = decision.duplicate.map(|(one, _)| one.id);
+    let stored = Stored {
+        memory_id: duplicate_of.unwrap_or(MemoryId(new_ulid(0))),
+        path: MemoryPath::parse("/memories/decision_log/new.md").unwrap(),
+        superseded: decision.superseded.iter().map(|one| one.id).collect(),
+        duplicate_of,
+        similar: Vec::new(),
+        warned: Vec::new(),
+    };
     (
-        decision.duplicate.map(|(one, _)| places[&one.id]),
-        decision.superseded.iter().map(|one| places[&one.id]).collect(),
-        decision.similar.iter().map(|one| places[&one.id]).collect(),
+        duplicate_of.map(|id| places[&id]),
+        stored.superseded.iter().map(|id| places[id]).collect(),
+        most_similar(decision.alike, &stored).iter().map(|one| places[&one.id]).collect(),
     )
 }
 
@@ -134,4 +143,21 @@ fn a_duplicate_gets_the_tags_of_both_and_the_larger_importance() {
     assert_eq!(merged.record.importance, Some(4));
     assert_eq!(merged.record.tags, ["tea", "colour"]);
     assert_eq!(merged.content(), entry.content);
+}
+
+#[test]
+fn what_is_found_twice_or_has_ended_is_not_told() {
+    let there: Vec<_> = (1..=4).map(|n| known(n, &new(&format!("Tea is green, {n}.")))).collect();
+    let found = || alike(&new("Tea is green."), &there);
+    let stored = Stored {
+        memory_id: there[0].id,
+        path: there[0].path.clone(),
+        superseded: vec![there[1].id],
+        duplicate_of: None,
+        similar: Vec::new(),
+        warned: Vec::new(),
+    };
+    let similar = most_similar(found().into_iter().chain(found()).collect(), &stored);
+    let told: Vec<_> = similar.iter().map(|one| one.id).collect();
+    assert_eq!(told, [there[2].id, there[3].id]);
 }

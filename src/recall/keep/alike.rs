@@ -1,0 +1,100 @@
+//! Entries that are alike: found by what they mean, and by their words where that may not tell enough.
+
+use std::collections::{HashMap, HashSet};
+
+use super::NewEntry;
+use super::decide::{Alike, Known, Likeness, MOST_SIMILAR, alike};
+use crate::error::Result;
+use crate::index::{Hit, Hits, Query};
+use crate::recall::catalog::{Catalog, LONG_TO_STORE};
+use crate::recall::record::{Record, Times};
+use crate::recall::{DateTime, Recall, Utc, rank};
+use crate::store::{Found, History, OnSimilar};
+
+/// So many of what is nearest in meaning are looked for, or (where that may not tell enough) so many by words, too, with the
+/// rarest words of the text. What is the same or near is found by its gist.
+const NEAREST: usize = MOST_SIMILAR + 1;
+const CANDIDATES: usize = 24;
+const MOST_CANDIDATES: usize = 400;
+const WORDS: usize = 16;
+/// So many of those are read: that costs more than to find them.
+const LOOKED_AT: usize = 8;
+/// What is less like the text, by words and by meaning, is not looked at: it would not be told.
+const LEAST_LIKELY: f32 = 0.4;
+/// A text of at most so many bytes is one passage, and all of it counts for its vector.
+const SHORT: usize = 1000;
+
+impl Recall {
+    /// Entries that are alike, as they are now. Among them may be the one that is new, those that it is the same as, and those that
+    /// it supersedes.
+    pub(super) fn alike(&self, new: &NewEntry, now: DateTime<Utc>) -> Result<Vec<Alike>> {
+        let (mut catalog, history) = self.known_within(LONG_TO_STORE)?;
+        let nearest = self.nearest(&mut catalog, &history, new)?;
+        drop(catalog);
+        let categories = &self.store.settings().entries.categories;
+        let mut known = Vec::with_capacity(nearest.len());
+        for (row, likeness) in nearest {
+            let Some((id, path)) = history.place_of(row)? else { continue };
+            let Found::File(bytes) = self.store.read(&path)? else { continue };
+            let Ok(text) = std::str::from_utf8(&bytes) else { continue };
+            let record = Record::read(text, &path, Times::unknown(), categories);
+            if record.is_entry && !record.is_expired(now) {
+                known.push(Known { id, path, text: text.to_owned(), record, likeness });
+            }
+        }
+        Ok(alike(new, &known))
+    }
+
+    /// The rows of entries that may be alike, and how like they are.
+    pub(super) fn nearest(
+        &self,
+        catalog: &mut Catalog,
+        history: &History,
+        new: &NewEntry,
+    ) -> Result<HashMap<i64, Likeness>> {
+        let is_told = self.store.settings().entries.on_similar == OnSimilar::Report;
+        // The model that is in the program knows every word that is not long: those of ASCII are.
+        let by_words = !new.content.is_ascii() || new.content.len() > SHORT || !catalog.has_meaning();
+        let (candidates, most) =
+            if is_told && !by_words { (NEAREST, NEAREST) } else { (CANDIDATES, LOOKED_AT) };
+        let mut query = Query {
+            text: &new.content,
+            filter: &self.entries(),
+            candidates,
+            words: WORDS,
+            lexical: by_words,
+            semantic: true,
+        };
+        let likely = loop {
+            let likely = likely(catalog.search(&self.store, history, &query)?);
+            let memories: HashSet<i64> = likely.iter().map(|(memory, _)| *memory).collect();
+            // Unless few entries have most of the passages.
+            let is_enough = likely.len() < query.candidates || memories.len() >= most;
+            if is_enough || query.candidates >= MOST_CANDIDATES {
+                break likely;
+            }
+            query.candidates *= 4;
+        };
+        let mut nearest: HashMap<i64, Likeness> = HashMap::new();
+        for (memory, likeness) in likely {
+            if nearest.len() < most || nearest.contains_key(&memory) {
+                let known = nearest.entry(memory).or_default();
+                *known = known.most(likeness);
+            }
+        }
+        Ok(nearest)
+    }
+}
+
+/// The memories that are alike at all, the likeliest first.
+fn likely(Hits { hits, ideal }: Hits) -> Vec<(i64, Likeness)> {
+    let likeness =
+        |hit: Hit| (hit.memory, Likeness { cosine: hit.semantic, words: rank::by_words(hit.lexical, ideal) });
+    let mut likely: Vec<(i64, Likeness)> = hits
+        .into_iter()
+        .map(likeness)
+        .filter(|(_, likeness)| likeness.cosine.max(likeness.words) >= LEAST_LIKELY)
+        .collect();
+    likely.sort_by(|(a, like), (b, other)| other.both().total_cmp(&like.both()).then(a.cmp(b)));
+    likely
+}
