@@ -8,9 +8,9 @@ use crate::index::{Hit, Hits};
 
 /// The share of words in a score; the rest is meaning. From .4 to .6 it makes no difference that can be told from chance.
 pub(super) const WORDS: f32 = 0.5;
-/// A word that stands once in a passage of average length has about this part of the BM25 that it can have at most (k1 = 1.2:
-/// 1 / 2.2). An answer that has every word of the question once is as good by words as it need be.
-const ONCE: f32 = 1.0 / 2.2;
+/// A word that stands once in a passage of average length has about this part of the BM25 that it can have at most (k1 = .6:
+/// 1 / 1.6). An answer that has every word of the question once is as good by words as it need be.
+const ONCE: f32 = 1.0 / 1.6;
 /// Texts that have nothing to do with each other have about this cosine.
 const UNRELATED: f32 = 0.2;
 /// How much of a score effective importance decides.
