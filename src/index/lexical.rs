@@ -17,6 +17,7 @@ use super::manifest::{FORMAT, Manifest};
 use super::vectors::Bitmap;
 
 pub(super) mod best;
+mod forms;
 pub(super) mod gone;
 pub(super) mod statistics;
 mod unsynced;

@@ -191,12 +191,13 @@ fn questions(set: &[Line]) -> impl Iterator<Item = &Question> {
     })
 }
 
-/// Writes the documents, as one change; the file of each by its name. Of those with the same key in a category only the last.
+/// Writes the documents in their order, since what was made next is looked at together; the file of each by its name. Of those
+/// with the same key in a category only the last.
 fn fill(store: &Store, set: &[Line]) -> Result<HashMap<String, MemoryPath>> {
     let mut paths = HashMap::new();
-    let mut files: HashMap<MemoryPath, String> = HashMap::new();
+    let mut files: HashMap<MemoryPath, (usize, String)> = HashMap::new();
     let mut keyed: HashMap<(String, String), MemoryPath> = HashMap::new();
-    for document in documents(set) {
+    for (place, document) in documents(set).enumerate() {
         let (path, text) = file(document, store.now())?;
         if let (Some(category), Some(key)) = (&document.category, &document.key)
             && let Some(before) = keyed.insert((category.clone(), key.clone()), path.clone())
@@ -207,7 +208,7 @@ fn fill(store: &Store, set: &[Line]) -> Result<HashMap<String, MemoryPath>> {
             let rule = "must be different from document to document".to_owned();
             return Err(Error::Field { field: "doc", value: document.doc.clone(), rule });
         }
-        files.insert(path, text);
+        files.insert(path, (place, text));
     }
     for question in questions(set) {
         if let Some(name) = question.relevant.iter().find(|name| !paths.contains_key(*name)) {
@@ -215,9 +216,11 @@ fn fill(store: &Store, set: &[Line]) -> Result<HashMap<String, MemoryPath>> {
             return Err(Error::Field { field: "relevant", value: name.clone(), rule });
         }
     }
-    let files: Vec<(MemoryPath, String)> = files.into_iter().collect();
+    let mut files: Vec<_> = files.into_iter().collect();
+    files.sort_unstable_by_key(|(_, (place, _))| *place);
     for part in files.chunks(1000) {
-        let edits: Vec<Edit> = part.iter().map(|(path, text)| Edit::write(path, text.as_str())).collect();
+        let edits: Vec<Edit> =
+            part.iter().map(|(path, (_, text))| Edit::write(path, text.as_str())).collect();
         store.change(move |_| Ok::<_, Error>((edits.clone(), ())))?;
     }
     Ok(paths)

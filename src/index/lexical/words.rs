@@ -6,10 +6,14 @@
 //! - An identifier (`parseHTTPHeader`, `snake_case`, `v2.3.1`, `src/main.rs`) gives its parts and, as one term, itself.
 //! - Scripts that are written without spaces give pairs of characters; documents give single ones, too, so that a query of one
 //!   character finds what holds it.
-//! - English words without content are left out, and endings are taken off (Snowball), as BM25 over English measurably wants.
+//! - English words without content are left out, irregular forms become the word itself (`bought`: `buy`), and endings are taken
+//!   off (Snowball), as BM25 over English measurably wants: on ten real chats (REALTALK, 705 questions) evidence recall@10 is
+//!   .497 by words without stemming, .535 with it, and .538 with irregular forms; .572 and .577 by words and meaning.
 
 use tantivy::tokenizer::{Language, Stemmer, StopWordFilter, TextAnalyzer, Token, TokenStream, Tokenizer};
 use unicode_normalization::UnicodeNormalization;
+
+use super::forms::base;
 
 /// A longer whole identifier gives its parts alone, in bytes.
 const WHOLE: usize = 64;
@@ -75,7 +79,7 @@ impl TokenStream for Stream<'_> {
         let Some(&(end, position)) = self.spans.ends.get(self.next) else { return false };
         let start = self.next.checked_sub(1).map_or(0, |before| self.spans.ends[before].0);
         self.token.text.clear();
-        self.token.text.push_str(&self.spans.text[start..end]);
+        self.token.text.push_str(base(&self.spans.text[start..end]));
         self.token.position = position;
         self.next += 1;
         true
@@ -346,6 +350,7 @@ mod tests {
             ("src/main.rs", "src main rs src/main.r"),
             ("std::fs::File", "std fs file std::fs::file"),
             ("the user's plan, don't", "user plan"),
+            ("She Bought and has written", "buy write"),
             ("e.g. this... and so on", "e.g"),
             ("C++ and C# or c", "c c++ c c# c"),
             ("URLs of iPhone", "url phone iphon"),

