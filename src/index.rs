@@ -27,7 +27,6 @@ use manifest::Manifest;
 pub(crate) use manifest::Mark;
 pub(crate) use model::Model;
 pub(crate) use tail::Tail;
-pub(crate) use threads::at_once;
 use view::{Vectored, View};
 
 /// What is known of a memory beside its text.

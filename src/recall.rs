@@ -10,6 +10,7 @@ use crate::store::{Store, lock};
 use chrono::{DateTime, Utc};
 
 mod alike;
+mod aside;
 mod build;
 mod catalog;
 pub mod eval;
@@ -24,6 +25,7 @@ mod retrieve;
 #[cfg(test)]
 mod tests;
 
+use aside::Aside;
 use build::Builder;
 use catalog::Catalog;
 pub(crate) use keep::categories;
@@ -40,6 +42,7 @@ pub struct Recall {
     catalog: Arc<Mutex<Catalog>>,
     builder: Arc<Mutex<Builder>>,
     looks: Arc<Mutex<Looks>>,
+    aside: Arc<Mutex<Aside>>,
     is_watching: bool,
 }
 
@@ -58,6 +61,7 @@ impl Recall {
             catalog: Arc::default(),
             builder: Arc::default(),
             looks: Arc::default(),
+            aside: Arc::default(),
             is_watching: false,
         }
     }

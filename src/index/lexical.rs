@@ -200,14 +200,16 @@ impl Lexical {
         }
         let scoring = EnableScoring::enabled_from_statistics_provider(statistics, &self.searcher);
         let weight = BooleanQuery::new(terms).weight(scoring)?;
+        // What cannot be among the best is passed over by the block, by bounds that are a little low for these statistics.
+        let least = |best: &Best| best.threshold() / statistics::UNDERRATED;
         for segment in self.searcher.segment_readers() {
             let rows = &self.rows[&segment.segment_id()];
-            weight.for_each_pruning(best.threshold(), segment, &mut |doc, score| {
+            weight.for_each_pruning(least(&best), segment, &mut |doc, score| {
                 let row = rows[doc as usize];
                 if filter.is_none_or(|filter| filter.has(row as usize)) {
                     best.push(row, score);
                 }
-                best.threshold()
+                least(&best)
             })?;
         }
         Ok(best.into_vec())

@@ -1,5 +1,5 @@
 //! What changed since the index was built, in memory. What it means, and its words, are found out once, when somebody first asks by
-//! that: who stores one entry after the other does not wait for the one, and does not need the other.
+//! that: who stores one entry after the other does not need the words, and has what they mean found out aside.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -11,17 +11,11 @@ const MANY_ROWS: usize = if cfg!(test) { 128 } else { 200_000 };
 static HAS_TWO: LazyLock<bool> =
     LazyLock::new(|| thread::available_parallelism().is_ok_and(|cores| cores > NonZero::<usize>::MIN));
 
-/// Does two things, at once where so many rows are looked at.
+/// Does two things: at once where so many rows are looked at, the second one on this thread; one after the other where they are
+/// few, or no thread is to be had.
 pub(super) fn both<A: Send, B>(rows: usize, one: impl Fn() -> A + Sync, other: impl FnOnce() -> B) -> (A, B) {
-    if rows < MANY_ROWS { (one(), other()) } else { at_once(one, other) }
-}
-
-/// Does two things at once, the second one on this thread; one after the other where there is one processor, or no thread to be
-/// had.
-pub(crate) fn at_once<A: Send, B>(one: impl Fn() -> A + Sync, other: impl FnOnce() -> B) -> (A, B) {
-    if !*HAS_TWO {
-        let other = other();
-        return (one(), other);
+    if rows < MANY_ROWS || !*HAS_TWO {
+        return (one(), other());
     }
     thread::scope(|scope| {
         let started = Builder::new().spawn_scoped(scope, &one);

@@ -13,10 +13,11 @@ use crate::index::{Doc, Filter, Hits, Index, IndexError, Mark, Model, Query, See
 use crate::journal::Reach;
 use crate::store::{History, Store};
 
-/// So many changed memories are kept in memory before a question catches the index up, and before storing does: a thousand more
-/// are passed over in the time of a sync, while the files of an index make it wait.
+/// So many changed memories are kept in memory before a question catches the index up.
 pub(super) const LONG: usize = if cfg!(test) { 16 } else { 256 };
+/// So many are before storing does: a thousand are passed over in the time of a sync, while the files of an index make it wait.
 pub(super) const LONG_TO_STORE: usize = 4 * LONG;
+
 /// So many memories, or bytes of them, go to the index at once.
 const MOST_DOCS: usize = 50_000;
 const MOST_BYTES: usize = 64 << 20;
@@ -253,7 +254,15 @@ impl Reader<'_> {
                 return Ok(ControlFlow::Break(()));
             }
             if open.mark.version == newest.version {
-                return Ok(ControlFlow::Continue(()));
+                if open.tail.len() > self.most {
+                    // Who stored left that to who asks.
+                    self.take(open, Vec::new(), newest);
+                }
+                // What another process has written may not go as far.
+                if open.mark.version == newest.version {
+                    return Ok(ControlFlow::Continue(()));
+                }
+                continue;
             }
             let (mut docs, mut bytes, mut last) = (Vec::new(), 0, open.mark.version);
             let mut is_all = true;

@@ -5,18 +5,19 @@
 
 use std::collections::HashMap;
 
+use super::aside::beside;
 use super::catalog::{Catalog, LONG_TO_STORE};
 use super::record::{CATEGORIES, Record, Times, fold, is_category};
 use super::{DateTime, Error, MemoryId, MemoryPath, Recall, Result, Utc};
 use crate::entry::{self, Value};
-use crate::index::{Filter, at_once};
+use crate::index::Filter;
 use crate::journal::Reach;
 use crate::store::{Edit, Found, History, Look, OnSimilar, Recent, RecentState, Settings, Snapshot, Warned};
 use crate::version::Version;
 
-mod alike;
 mod decide;
 mod field;
+mod nearest;
 
 use decide::{Alike, Decision, Known, Likeness, decide, most_similar};
 
@@ -103,8 +104,9 @@ impl Recall {
         let candidates = self.candidates(&new, is_told)?;
         let has_room = candidates.has_room;
         let now = store.now();
-        let change = || {
-            let (same, new) = (store.clone(), new.clone());
+        let told = is_told.then(|| (self.clone(), new.clone()));
+        let same = store.clone();
+        let change = move || {
             store.change_warned(move |snapshot| {
                 let settings = same.settings();
                 let known = read(snapshot, &candidates, &new, settings, now)?;
@@ -112,14 +114,13 @@ impl Recall {
                 carry_out(snapshot, &new, decision, settings, now)
             })
         };
-        let (found, changed) = if is_told {
+        let (found, changed) = match told {
             // It is stored, whether that is told or not.
-            at_once(|| self.alike(&new, now).unwrap_or_default(), change)
-        } else {
-            (Vec::new(), change())
+            Some((recall, new)) => beside(&self.aside, move || recall.alike(&new, now).ok(), change),
+            None => (None, change()),
         };
         let ((stored, mut alike), warned) = changed?;
-        alike.extend(found);
+        alike.extend(found.flatten().unwrap_or_default());
         let similar = most_similar(alike, &stored);
         if !has_room && stored.duplicate_of.is_none() {
             // It is stored, whatever comes of the others.

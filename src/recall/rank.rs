@@ -21,7 +21,7 @@ const IMPORTANCE: f32 = 0.05;
 /// more, and costs other questions what only stands beside an answer.
 const NEIGHBOUR: f32 = 0.1;
 /// Memories are beside each other, too, if they were made one right after the other: their numbers follow each other, and no more
-/// seconds lie between them. In `fixtures/retrieval` an hour costs .004 of recall@10, ten minutes nothing.
+/// seconds lie between their last changes. In `fixtures/retrieval` an hour costs .004 of recall@10, ten minutes nothing.
 const BESIDE: u64 = 600;
 /// Raw importance is at most this.
 pub(super) const MOST_IMPORTANT: f32 = 5.0;

@@ -79,6 +79,14 @@ impl History {
         self.journal().of_row(memory)
     }
 
+    /// The newest version of a memory (its row), with its bytes where the journal holds them.
+    pub(crate) fn text_of_row(&self, memory: i64) -> Result<Option<(Version, Option<Vec<u8>>)>> {
+        let Some(version) = self.journal().of_row(memory)? else { return Ok(None) };
+        let is_there = version.operation != Operation::Deleted;
+        let bytes = is_there.then(|| self.journal().content(version.n)).transpose()?.flatten();
+        Ok(Some((version, bytes)))
+    }
+
     /// Which memory a row is of, and where it lives; `None` where it does not.
     pub(crate) fn place_of(&self, memory: i64) -> Result<Option<(MemoryId, MemoryPath)>> {
         self.journal().place_of(memory)

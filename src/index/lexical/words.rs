@@ -351,6 +351,8 @@ mod tests {
             ("std::fs::File", "std fs file std::fs::file"),
             ("the user's plan, don't", "user plan"),
             ("She Bought and has written", "buy write"),
+            ("leave leaves leaving left", "leav leav leav leav"),
+            ("bit bits led LEDs shot shots thought", "bit bit led led shot shot think"),
             ("e.g. this... and so on", "e.g"),
             ("C++ and C# or c", "c c++ c c# c"),
             ("URLs of iPhone", "url phone iphon"),

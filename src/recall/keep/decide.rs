@@ -121,6 +121,7 @@ pub(super) fn decide<'k>(
     now: DateTime<Utc>,
 ) -> Decision<'k> {
     if known.is_empty() {
+        // As nearly always: nothing needs to be read.
         return Decision::default();
     }
     let saying = Saying::of(&new.content);

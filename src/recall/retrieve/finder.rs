@@ -194,15 +194,19 @@ impl Finder<'_> {
 
 /// What is asked about; all of the text where nothing would be left.
 fn without_question_words(text: &str) -> Cow<'_, str> {
+    // `WHO` is no question, unless all of the text is in capitals.
+    let is_loud = !text.chars().any(char::is_lowercase);
     let asks = |word: &&str| {
         let word = word.trim_end_matches(['?', ',', '.', '!']);
-        QUESTION_WORDS.iter().any(|known| known.eq_ignore_ascii_case(word))
+        (is_loud || word.chars().any(char::is_lowercase))
+            && QUESTION_WORDS.iter().any(|known| known.eq_ignore_ascii_case(word))
     };
     if !text.split_whitespace().any(|word| asks(&word)) {
         return Cow::Borrowed(text);
     }
     let left: Vec<&str> = text.split_whitespace().filter(|word| !asks(word)).collect();
-    if left.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(left.join(" ")) }
+    let left = left.join(" ");
+    if left.chars().any(char::is_alphanumeric) { Cow::Owned(left) } else { Cow::Borrowed(text) }
 }
 
 #[cfg(test)]
@@ -213,7 +217,9 @@ mod tests {
     fn a_question_is_about_what_is_left() {
         for (text, left) in [
             ("When did Ana see a doctor?", "Ana see a doctor?"),
-            ("HOW MANY\n cats, and which?", "cats, and"),
+            ("HOW MANY\n CATS, AND WHICH?", "CATS, AND"),
+            ("What does WHO say of sugar?", "WHO say of sugar?"),
+            ("Who ?", "Who ?"),
             ("Ana's  cats", "Ana's  cats"),
             ("how `which` works", "`which` works"),
             ("Who, when?", "Who, when?"),

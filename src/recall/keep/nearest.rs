@@ -9,10 +9,11 @@ use crate::index::{Hit, Hits, Query};
 use crate::recall::catalog::{Catalog, LONG_TO_STORE};
 use crate::recall::record::{Record, Times};
 use crate::recall::{DateTime, Recall, Utc, rank};
-use crate::store::{Found, History, OnSimilar};
+use crate::store::{History, OnSimilar};
 
-/// So many of what is nearest in meaning are looked for, or (where that may not tell enough) so many by words, too, with the
-/// rarest words of the text. What is the same or near is found by its gist.
+/// So many of what is nearest in meaning are looked for (one of them may be the new entry itself, or what it replaces), or (where
+/// that may not tell enough) so many by words, too, with the rarest words of the text. What is the same or near is found by its
+/// gist.
 const NEAREST: usize = MOST_SIMILAR + 1;
 const CANDIDATES: usize = 24;
 const MOST_CANDIDATES: usize = 400;
@@ -25,8 +26,8 @@ const LEAST_LIKELY: f32 = 0.4;
 const SHORT: usize = 1000;
 
 impl Recall {
-    /// Entries that are alike, as they are now. Among them may be the one that is new, those that it is the same as, and those that
-    /// it supersedes.
+    /// Entries that are alike, as the history has them at one moment. Among them may be the one that is new, or those that it is the
+    /// same as or supersedes.
     pub(super) fn alike(&self, new: &NewEntry, now: DateTime<Utc>) -> Result<Vec<Alike>> {
         let (mut catalog, history) = self.known_within(LONG_TO_STORE)?;
         let nearest = self.nearest(&mut catalog, &history, new)?;
@@ -34,12 +35,11 @@ impl Recall {
         let categories = &self.store.settings().entries.categories;
         let mut known = Vec::with_capacity(nearest.len());
         for (row, likeness) in nearest {
-            let Some((id, path)) = history.place_of(row)? else { continue };
-            let Found::File(bytes) = self.store.read(&path)? else { continue };
-            let Ok(text) = std::str::from_utf8(&bytes) else { continue };
-            let record = Record::read(text, &path, Times::unknown(), categories);
+            let Some((version, Some(bytes))) = history.text_of_row(row)? else { continue };
+            let (Some(path), Ok(text)) = (version.place(), String::from_utf8(bytes)) else { continue };
+            let record = Record::read(&text, path, Times::unknown(), categories);
             if record.is_entry && !record.is_expired(now) {
-                known.push(Known { id, path, text: text.to_owned(), record, likeness });
+                known.push(Known { id: version.memory_id, path: path.clone(), text, record, likeness });
             }
         }
         Ok(alike(new, &known))
