@@ -128,6 +128,8 @@ impl Watch {
                 bell.ring();
             }
         };
+        // The watcher does not say that it got no thread, and then ends the process.
+        std::thread::Builder::new().spawn(|| ()).ok()?.join().ok()?;
         let config = Config::default().with_follow_symlinks(false);
         let mut watcher = RecommendedWatcher::new(handler, config).ok()?;
         watcher.watch(&cookies, RecursiveMode::NonRecursive).ok()?;

@@ -19,6 +19,8 @@ pub(super) struct Saying {
     folded: String,
     /// Its words in order, without the punctuation of sentences at their ends.
     words: Vec<Word>,
+    /// After how many telling words something is quoted, or a comma parts a negation from what follows (`No, tea`).
+    marks: Vec<(usize, char)>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -44,26 +46,28 @@ enum Kind {
 
 impl Saying {
     pub(super) fn of(text: &str) -> Self {
-        Self { folded: entry::folded(text), words: read(text) }
+        let (words, marks) = read(text);
+        Self { folded: entry::folded(text), words, marks }
     }
 
     /// Whether it is the same text but for case, white space and Unicode form. In flags and variables case tells things apart
-    /// (`-v`, `-V`).
+    /// (`-v`, `-V`), and where both mix it within a word (`xK9q`, `Xk9q`).
     pub(super) fn is_same(&self, other: &Self) -> bool {
-        let cased = |saying: &Self| -> Vec<String> {
-            let words = saying.words.iter().map(|word| &word.raw);
-            words.filter(|raw| raw.starts_with(['-', '$'])).cloned().collect()
+        let tells = |word: &Word| word.raw.starts_with(['-', '$']);
+        let is_other = |(a, b): (&Word, &Word)| {
+            a.raw != b.raw && (tells(a) || tells(b) || is_mixed(&a.raw) && is_mixed(&b.raw))
         };
-        self.folded == other.folded && cased(self) == cased(other)
+        self.folded == other.folded && !self.words.iter().zip(&other.words).any(is_other)
     }
 
-    /// Whether the two differ in nothing but fillers and the punctuation of sentences.
+    /// Whether the two differ in nothing but fillers and what a sentence ends with.
     ///
     /// Words in another order, other forms of a word and synonyms are left to the reader: without a dictionary they cannot be
     /// told from opposites and swapped roles.
     pub(super) fn is_near(&self, other: &Self) -> bool {
         self.telling().next().is_some()
             && self.telling().eq(other.telling())
+            && self.marks == other.marks
             && self.differs(other).is_empty()
             && self.overlap(other) >= NEAR
     }
@@ -183,24 +187,46 @@ fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{2e80}'..='\u{2fff}' | '\u{3005}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 
-fn read(text: &str) -> Vec<Word> {
-    let mut words = Vec::new();
+/// Whether case tells something within a word: small letters and capitals that are not the first, or beside digits.
+fn is_mixed(raw: &str) -> bool {
+    let is_beside =
+        |raw: &str| raw.chars().any(char::is_numeric) || raw.chars().skip(1).any(char::is_uppercase);
+    raw.chars().any(char::is_lowercase) && raw.chars().any(char::is_uppercase) && is_beside(raw)
+}
+
+/// The words of a text, and the marks inside of it that change what is said.
+fn read(text: &str) -> (Vec<Word>, Vec<(usize, char)>) {
+    let (mut words, mut marks) = (Vec::new(), Vec::new());
+    let mut telling = 0;
     let mut begins_sentence = true;
     let mut raws = text.split_whitespace().peekable();
     while let Some(raw) = raws.next() {
         let is_last =
             raws.peek().is_none_or(|next| next.trim_start_matches(opens).starts_with(char::is_uppercase));
         let inner = bare(raw, is_last);
+        let (before, after) = raw.split_once(inner).unwrap_or_default();
+        marks.extend(before.chars().filter(|&c| is_quote(c)).map(|_| (telling, '"')));
         for piece in pieces(inner) {
             let folded = entry::folded(&piece);
             let kind = kind(&piece, &folded, begins_sentence);
+            telling += usize::from(kind != Kind::Filler);
             words.push(Word { raw: piece, folded, kind });
             begins_sentence = false;
+        }
+        marks.extend(after.chars().filter(|&c| is_quote(c)).map(|_| (telling, '"')));
+        let is_negated = words.last().is_some_and(|word| word.kind == Kind::Negation);
+        if is_negated && after.contains([',', '，']) {
+            marks.push((telling, ','));
         }
         begins_sentence |=
             raw.trim_end_matches(['"', '\'', '”', '’', '»', ')', ']']).ends_with(SENTENCE_ENDS);
     }
-    words
+    (words, marks)
+}
+
+/// Not an apostrophe, which names and short forms have.
+fn is_quote(c: char) -> bool {
+    matches!(c, '"' | '“' | '”' | '„' | '«' | '»' | '「' | '」' | '《' | '》')
 }
 
 const SENTENCE_ENDS: [char; 7] = ['.', '!', '?', ':', '。', '！', '？'];
@@ -323,6 +349,25 @@ mod tests {
             "The user does not want emojis in any commit message"
         ));
         assert!(is_near("用户希望每个较长的回答末尾都有总结。", "用户希望每个较长的回答末尾都有总结哦"));
+    }
+
+    #[test]
+    fn what_stands_inside_keeps_texts_apart() {
+        for (a, b) in [
+            ("No tea after lunch for the user.", "No, tea after lunch for the user."),
+            ("The argument is \"a b\" on each and every day", "The argument is a b on each and every day"),
+            ("The user has read all 3 of the books.", "The user has read all but 3 of the books."),
+            (
+                "Der Benutzer will mit seiner Frau ein Kind.",
+                "Der Benutzer will mit seiner Frau noch ein Kind.",
+            ),
+            ("The code of the door is xK9q.", "The code of the door is Xk9q."),
+        ] {
+            assert!(!is_near(a, b), "{a} {b}");
+            assert!(!Saying::of(a).is_same(&Saying::of(b)), "{a} {b}");
+        }
+        assert!(Saying::of("The GitHub token").is_same(&Saying::of("THE GITHUB TOKEN")));
+        assert!(is_near("Er sagt „ja“ zu allem, was kommt.", "Er sagt \"ja\" zu wirklich allem, was kommt!"));
     }
 
     #[test]

@@ -99,7 +99,7 @@ impl Recall {
     pub fn store(&self, new: NewEntry) -> Result<Stored> {
         let store = &self.store;
         let new = field::checked(new, store.settings(), store.now())?;
-        self.look_before_storing()?;
+        self.look_before_storing(new.key.is_some())?;
         let is_told = store.settings().entries.on_similar == OnSimilar::Report;
         let candidates = self.candidates(&new, is_told)?;
         let has_room = candidates.has_room;

@@ -17,9 +17,11 @@ pub(super) struct Looks {
 impl Recall {
     /// Before an entry is stored the files are looked at where that costs little: the first time, and now and then while they
     /// are watched.
-    pub(super) fn look_before_storing(&self) -> Result<()> {
+    ///
+    /// `is_sure`: whether it matters what was done a moment ago, as when an entry has a key that is to be the only one.
+    pub(super) fn look_before_storing(&self, is_sure: bool) -> Result<()> {
         let last = lock(&self.looks).last;
-        let is_due = last.is_none_or(|last| self.is_watching && last.elapsed() >= OFTEN_ENOUGH);
+        let is_due = last.is_none_or(|last| self.is_watching && (is_sure || last.elapsed() >= OFTEN_ENOUGH));
         if is_due { self.look_around() } else { Ok(()) }
     }
 

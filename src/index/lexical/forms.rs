@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 /// A word and its forms, then the next. Forms that are more often other words, or that endings lead to another word's form, are left
 /// out (`rose`, `lay`, `better`; `bit`, whose plural is `bits`; `leaves`, which is a form of `leave`).
 const FORMS: &str = "\
-    arise arose arisen, awake awoke awoken, beat beaten, become became, begin began begun, bend bent, bite \
+    arise arose arisen, awake awoke awoken, beat beaten, become became, begin began begun, bend bent, bind bound, bite \
     bitten, bleed bled, blow blew blown, break broke broken, breed bred, bring brought, build built, burn burnt, buy \
     bought, catch caught, child children, choose chose chosen, cling clung, come came, creep crept, deal dealt, dig \
     dug, draw drew drawn, dream dreamt, drink drank drunk, drive drove driven, eat ate eaten, fall fell fallen, feed \
@@ -18,7 +18,7 @@ const FORMS: &str = "\
     learnt, leave left, lend lent, lose lost, make made, man men, mean meant, meet met, mouse mice, pay paid, person \
     people, prove proven, ride rode ridden, ring rang rung, rise risen, run ran, say said, see saw seen, seek \
     sought, sell sold, send sent, sew sewn, shake shook shaken, shelf shelves, shine shone, show shown, \
-    shrink shrank shrunk, sing sang sung, sink sank sunk, sit sat, sleep slept, slide slid, speak spoken, speed \
+    shrink shrank shrunk, sing sang sung, sink sank sunk, sit sat, sleep slept, slide slid, speak spoke spoken, speed \
     sped, spell spelt, spend spent, spill spilt, spin spun, spring sprang sprung, stand stood, steal stole stolen, \
     stick stuck, sting stung, strike struck, strive strove, swear swore sworn, sweep swept, swim swam swum, swing \
     swung, take took taken, teach taught, tear tore torn, tell told, thief thieves, think thought, throw threw \

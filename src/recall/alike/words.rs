@@ -16,7 +16,8 @@ pub(super) fn listed(word: &str) -> Option<Kind> {
 
 /// Leaving one out, or putting one in, changes no fact.
 ///
-/// None of them is a word with a meaning of its own in another of the languages.
+/// None of them is a word with a meaning of its own in another of the languages, or in another place (as `but` in `all but one`,
+/// `still` in `still water`, `then` in `the then owner`, `noch` in `noch ein Kind`).
 const FILLERS: &[&str] = &[
     "the",
     "an",
@@ -29,9 +30,6 @@ const FILLERS: &[&str] = &[
     "have",
     "has",
     "now",
-    "still",
-    "but",
-    "then",
     "der",
     "das",
     "dem",
@@ -42,10 +40,9 @@ const FILLERS: &[&str] = &[
     "einer",
     "bitte",
     "auch",
+    "dann",
     "wirklich",
     "eigentlich",
-    "noch",
-    "dann",
     "nun",
     "jetzt",
     "rất",

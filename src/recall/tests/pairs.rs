@@ -88,6 +88,7 @@ fn judge(bench: &Bench) -> BTreeMap<&'static str, usize> {
         figures.into_iter().map(|(class, (right, of))| (class, right * 100 / of)).collect();
     assert_eq!(reached["same: one entry"], 100);
     assert_eq!(reached["update with a key: superseded"], 100);
-    assert!(reached["near: one entry"] >= 45, "{reached:?}");
+    // `still` and `noch` are no fillers: `still water`, `noch ein Kind`.
+    assert!(reached["near: one entry"] >= 42, "{reached:?}");
     reached
 }
