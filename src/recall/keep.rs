@@ -76,6 +76,7 @@ pub struct Similar {
 
 /// So many entries of a category may begin with the same words.
 const MOST_ALIKE_NAMES: u32 = 100_000;
+
 /// What was found out before the lock is taken.
 struct Candidates {
     /// The newest version that was looked at.
