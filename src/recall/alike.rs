@@ -53,11 +53,16 @@ impl Saying {
     /// Whether it is the same text but for case, white space and Unicode form. In flags and variables case tells things apart
     /// (`-v`, `-V`), and where both mix it within a word (`xK9q`, `Xk9q`).
     pub(super) fn is_same(&self, other: &Self) -> bool {
-        let tells = |word: &Word| word.raw.starts_with(['-', '$']);
-        let is_other = |(a, b): (&Word, &Word)| {
-            a.raw != b.raw && (tells(a) || tells(b) || is_mixed(&a.raw) && is_mixed(&b.raw))
+        let cased = |saying: &Self| -> Vec<String> {
+            let words = saying.words.iter().map(|word| &word.raw);
+            words.filter(|raw| raw.starts_with(['-', '$'])).cloned().collect()
         };
-        self.folded == other.folded && !self.words.iter().zip(&other.words).any(is_other)
+        // Compounds have other parts in capitals: then the words do not stand against each other.
+        let are_paired = self.words.len() == other.words.len();
+        let is_other = |(a, b): (&Word, &Word)| a.raw != b.raw && is_mixed(&a.raw) && is_mixed(&b.raw);
+        self.folded == other.folded
+            && cased(self) == cased(other)
+            && !(are_paired && self.words.iter().zip(&other.words).any(is_other))
     }
 
     /// Whether the two differ in nothing but fillers and what a sentence ends with.
@@ -367,6 +372,7 @@ mod tests {
             assert!(!Saying::of(a).is_same(&Saying::of(b)), "{a} {b}");
         }
         assert!(Saying::of("The GitHub token").is_same(&Saying::of("THE GITHUB TOKEN")));
+        assert!(Saying::of("Prod-A is run with -v").is_same(&Saying::of("prod-a is run with -v")));
         assert!(is_near("Er sagt „ja“ zu allem, was kommt.", "Er sagt \"ja\" zu wirklich allem, was kommt!"));
     }
 
