@@ -10,7 +10,7 @@ use crate::context::profile::Binding;
 use crate::context::rules::MOST_MESSAGES;
 use crate::context::speech::{self, text_of};
 use crate::context::strategy::retention::{self, Voice};
-use crate::context::strategy::{Candidate, Retention, cost, window};
+use crate::context::strategy::{Candidate, Retention, cost, must_stay, window};
 
 /// The part of what stays that may go for the sake of thinking.
 const A_LITTLE: f64 = 0.1;
@@ -71,14 +71,35 @@ impl Fold<'_> {
         };
         let candidates = self.candidates(unit);
         let all: f64 = candidates.iter().map(|candidate| candidate.cost).sum();
-        let mut stays = window::choose(&candidates, float(target) - (size - all));
-        self.begin_with_a_question(&candidates, &mut stays);
-        if self.policy.profile.binding == Binding::Ignore {
-            self.begin_with_thinking(&candidates, &mut stays);
+        let mut room = float(target) - (size - all);
+        let mut stays = self.choose(&candidates, room);
+        // What stands where something was counts, too. All that may go does before a conversation cannot fit.
+        if self.is_over() && self.sent <= MOST_MESSAGES {
+            room -= self.excess(&candidates, &stays);
+            stays = self.choose(&candidates, room);
+            if self.excess(&candidates, &stays) > 0.0 {
+                stays = must_stay(&candidates);
+            }
         }
         if self.leave_out(&candidates, &stays, by) && by == By::FullWindow {
             self.warn(Warning::FullWindow);
         }
+    }
+
+    /// The latest candidates that there is room for, and begin well.
+    fn choose(&self, candidates: &[Candidate], room: f64) -> Vec<bool> {
+        let mut stays = window::choose(candidates, room);
+        self.begin_with_a_question(candidates, &mut stays);
+        if self.policy.profile.binding == Binding::Ignore {
+            self.begin_with_thinking(candidates, &mut stays);
+        }
+        stays
+    }
+
+    /// The tokens that are over the limit still when what does not stay is left out.
+    fn excess(&self, candidates: &[Candidate], stays: &[bool]) -> f64 {
+        let frees: f64 = self.frees(&self.worth_it(candidates, stays)).iter().map(|(_, tokens)| tokens).sum();
+        (self.tokens() - frees - float(self.policy.limit())).max(0.0)
     }
 
     /// An answer whose question goes does, too, when it is alone: the next atom is a question again.
@@ -152,14 +173,31 @@ impl Fold<'_> {
 
     /// Leaves out what does not stay, if that is worth it; whether it was.
     pub(super) fn leave_out(&mut self, candidates: &[Candidate], stays: &[bool], by: By) -> bool {
-        let gone: f64 = candidates.iter().map(|one| one.cost).sum::<f64>() - cost(candidates, stays);
-        // Where tokens are short, markers may not take more of them than what goes.
-        let is_worth_it =
-            gone >= self.least() && (!self.is_over() || self.sent > MOST_MESSAGES || self.frees(stays) > 0.0);
+        let stays = self.worth_it(candidates, stays);
+        let gone: f64 = candidates.iter().map(|one| one.cost).sum::<f64>() - cost(candidates, &stays);
+        let is_worth_it = gone >= self.least();
         if is_worth_it {
             let edit = self.edits.len();
-            self.take(stays, Fate::LeftOut(edit), by, |_| {});
+            self.take(&stays, Fate::LeftOut(edit), by, |_| {});
         }
         is_worth_it
+    }
+
+    /// Where tokens count, what takes fewer of them than what would stand in its place stays after all.
+    fn worth_it(&self, candidates: &[Candidate], stays: &[bool]) -> Vec<bool> {
+        let mut worth = stays.to_vec();
+        let counts_tokens =
+            self.policy.budget.unit() == Unit::Tokens || self.tokens() > float(self.policy.limit());
+        if counts_tokens && self.sent <= MOST_MESSAGES {
+            for (run, tokens) in self.frees(stays) {
+                let needs_none = candidates[run.clone()]
+                    .iter()
+                    .all(|one| one.needs.iter().all(|needed| stays[*needed] || run.contains(needed)));
+                if tokens <= 0.0 && needs_none {
+                    worth[run].fill(true);
+                }
+            }
+        }
+        worth
     }
 }

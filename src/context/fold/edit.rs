@@ -1,5 +1,7 @@
 //! Carrying out an edit: what goes, and what goes with it.
 
+use std::ops::Range;
+
 use super::live::Gap;
 use super::{Fold, round};
 use crate::context::block::Kind;
@@ -54,21 +56,25 @@ impl Fold<'_> {
         Some(from)
     }
 
-    /// The tokens that leaving out what does not stay would free.
-    pub(super) fn frees(&self, stays: &[bool]) -> f64 {
-        let mut less = self.inserted();
-        less -= self.head.as_ref().map_or(Mix::default(), |head| head.mix);
-        let mut gap = Gap::default();
-        for (live, stays) in self.live.iter().zip(stays) {
+    /// The runs of what does not stay, and the tokens that leaving out each would free.
+    pub(super) fn frees(&self, stays: &[bool]) -> Vec<(Range<usize>, f64)> {
+        let mut runs = Vec::new();
+        let (mut less, mut gap, mut first) = (Mix::default(), Gap::default(), 0);
+        for (at, (live, stays)) in self.live.iter().zip(stays).enumerate() {
+            less += live.gap.mix(self.summary.as_deref());
             gap.add(live.gap);
             if *stays {
-                less -= std::mem::take(&mut gap).mix(self.summary.as_deref());
+                less -= gap.mix(self.summary.as_deref());
+                if first < at {
+                    runs.push((first..at, self.counter.tokens(&less)));
+                }
+                (less, gap, first) = (Mix::default(), Gap::default(), at + 1);
             } else {
                 less += live.mix;
                 gap.take(live.messages.len(), Fate::LeftOut(0));
             }
         }
-        self.counter.tokens(&less)
+        runs
     }
 
     /// Records an edit whose first change is in message `from`, and does what that makes of the thinking after it.

@@ -8,7 +8,7 @@ use super::super::Strategy;
 use super::super::*;
 use super::grammar::history;
 use super::profile;
-use super::scripts::{Host, Talk, steps};
+use super::scripts::{Host, Step, Talk, steps};
 
 /// Policies of all kinds, for conversations of a few times so many tokens.
 pub(crate) fn policies(tokens: u64) -> impl proptest::strategy::Strategy<Value = Policy> {
@@ -109,24 +109,7 @@ proptest! {
 
     #[test]
     fn what_cannot_fit_says_what_it_takes(steps in steps(), part in 1..100_u64, keeps: bool, high in 1..4_000_u64) {
-        let strategies = vec![if keeps { Strategy::Retention(Retention::default()) } else { Strategy::SlidingWindow }];
-        let budget = Budget::tokens(high + 1, high / 2).unwrap();
-        let limited = |limit: u64| Policy {
-            profile: Profile { mid_system: true, ..profile(Binding::Ignore, limit) },
-            output: 0,
-            ..Policy::new(budget, strategies.clone())
-        };
-        let transcript = talked(&steps);
-        let all = plan(&transcript, &Policy { strategies: vec![], ..limited(1 << 40) }).unwrap().tokens;
-        let limit = (all * part / 100).max(1);
-        match plan(&transcript, &limited(limit)) {
-            Ok(plan) => prop_assert!(plan.tokens <= limit),
-            Err(CannotFit { min, .. }) => {
-                prop_assert!(min > limit);
-                prop_assert!(plan(&transcript, &limited(min)).is_ok());
-                prop_assert!(plan(&transcript, &limited(min - 1)).is_err());
-            }
-        }
+        says_what_it_takes(&steps, part, keeps, high)?;
     }
 
     #[test]
@@ -154,8 +137,42 @@ proptest! {
     }
 }
 
+/// What must stay is what the smallest window has room for.
+fn says_what_it_takes(steps: &[Step], part: u64, keeps: bool, high: u64) -> Result<(), TestCaseError> {
+    let strategies =
+        vec![if keeps { Strategy::Retention(Retention::default()) } else { Strategy::SlidingWindow }];
+    let budget = Budget::tokens(high + 1, high / 2).unwrap();
+    let limited = |limit: u64| Policy {
+        profile: Profile { mid_system: true, ..profile(Binding::Ignore, limit) },
+        output: 0,
+        ..Policy::new(budget, strategies.clone())
+    };
+    let transcript = talked(steps);
+    let all = plan(&transcript, &Policy { strategies: vec![], ..limited(1 << 40) }).unwrap().tokens;
+    let limit = (all * part / 100).max(1);
+    match plan(&transcript, &limited(limit)) {
+        Ok(plan) => prop_assert!(plan.tokens <= limit),
+        Err(CannotFit { min, .. }) => {
+            prop_assert!(min > limit);
+            prop_assert!(plan(&transcript, &limited(min)).is_ok());
+            prop_assert!(plan(&transcript, &limited(min - 1)).is_err());
+        }
+    }
+    Ok(())
+}
+
+/// Where markers would take more than what goes, it matters what goes at once.
+#[test]
+fn what_must_stay_does_not_depend_on_when_the_rest_went() {
+    let task = Step::Task { bytes: 1, parts: 2 };
+    let says = [task.clone(), task, Step::Say { bytes: 1, thinks: false }];
+    says_what_it_takes(&says, 1, false, 54).unwrap();
+    let adds = [Step::AddTool, Step::AddTool, Step::AddTool, Step::Search { is_paused: false }];
+    says_what_it_takes(&adds, 1, false, 450).unwrap();
+}
+
 /// A conversation of which nothing was left out.
-fn talked(steps: &[super::scripts::Step]) -> Transcript {
+fn talked(steps: &[Step]) -> Transcript {
     let policy = Policy {
         profile: Profile { mid_system: true, ..profile(Binding::AppendOnly, 1 << 40) },
         ..Policy::default()
