@@ -274,7 +274,9 @@ Serve the memory to a host of the Model Context Protocol, over standard input an
 
 The host starts it, one process for each of its sessions; as many as you like may use one store at once. Without --dir, --home \
 or $MEMDIR_DIR the store is $XDG_DATA_HOME/memdir, else ~/.local/share/memdir, as hosts choose the working directory. A store \
-that is missing is made.";
+that is missing is made.
+
+Half a minute after it began, and then daily, it removes what `memdir prune` would, without asking. All of it can be restored.";
 
 #[cfg(feature = "mcp")]
 pub(super) const MCP_EXAMPLES: &str = "\
