@@ -22,6 +22,7 @@ mod prefetch;
 mod rank;
 mod record;
 mod retrieve;
+mod state;
 #[cfg(test)]
 mod tests;
 
@@ -34,6 +35,7 @@ pub use lifecycle::{Doomed, Why};
 use look::Looks;
 pub use prefetch::Prefetch;
 pub use retrieve::{Ask, Memory, Retrieved, Terms};
+pub use state::{IndexFault, IndexState};
 
 /// The structured memory of a store: the same files, as entries. Cheap to clone; clones share what they know.
 #[derive(Clone)]

@@ -50,8 +50,11 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
     let opened = args.common.open(Missing::Refuse)?;
     let check = Check { fix: args.fix, expected_head: args.expect_head, secrets: args.secrets };
     let mut bar = Bar::new();
-    let report = opened.store.check(&check, &mut |progress| bar.show(progress))?;
+    #[cfg_attr(not(feature = "search"), allow(unused_mut, reason = "there is no index"))]
+    let mut report = opened.store.check(&check, &mut |progress| bar.show(progress))?;
     bar.end();
+    #[cfg(feature = "search")]
+    report.findings.extend(super::entries::index::finding(&opened));
     opened.warn();
     if args.print_head {
         for finding in &report.findings {

@@ -14,6 +14,7 @@ use crate::store::Settings;
 
 pub(super) mod delete;
 pub(super) mod eval;
+pub(super) mod index;
 pub(super) mod list;
 pub(super) mod prefetch;
 pub(super) mod prune;

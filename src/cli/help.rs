@@ -117,7 +117,8 @@ pub(super) const CHECK_ABOUT: &str = "\
 Find out whether files and history agree.
 
 Takes what others did to the files into the history, compares every file with its last version, and verifies the chain of \
-versions, their contents and the database. For each thing that is wrong it says what to do. Exit code 1: something is wrong.
+versions, their contents and the database; and looks whether retrieval has the model and the index that it needs. For each thing \
+that is wrong it says what to do. Exit code 1: something is wrong.
 
 The chain proves nothing against somebody who can write the store: keep its end elsewhere (--print-head), and compare \
 (--expect-head).";

@@ -58,6 +58,8 @@ struct Open {
     place: Place,
     /// Whether what is on the disk is to be replaced as a whole.
     is_anew: bool,
+    /// Why it could not be written.
+    trouble: String,
 }
 
 /// Where what has changed goes when it is much.
@@ -97,6 +99,7 @@ impl Catalog {
             let _ = reader.read(open)?;
             if open.place == Place::Lost {
                 open.place = Place::Memory;
+                store.warn(&Error::Index { why: std::mem::take(&mut open.trouble) });
             }
         }
         Ok(history)
@@ -117,6 +120,7 @@ impl Catalog {
                 mark: Mark::default(),
                 place: Place::Memory,
                 is_anew: false,
+                trouble: String::new(),
             }),
         })
     }
@@ -157,12 +161,17 @@ impl Catalog {
         match Open::new(store, Rebuild::OnDisk) {
             Ok(open) if open.index.is_busy() => return Built::Busy,
             Ok(open) => catalog.open = Some(open),
+            // Whoever asks is told.
             Err(_) => return Built::Failed,
         }
         match (catalog.catch_up(store, Rebuild::OnDisk, 0), &catalog.open) {
             (Ok(_), Some(open)) if open.place == Place::Disk && open.base == open.mark => Built::Whole,
             (Ok(_), Some(open)) if open.place == Place::Disk => Built::Busy,
-            _ => Built::Failed,
+            (Ok(_), _) => Built::Failed,
+            (Err(error), _) => {
+                store.warn(&error);
+                Built::Failed
+            }
         }
     }
 
@@ -202,6 +211,7 @@ impl Open {
             tail: Tail::default(),
             place: Place::Disk,
             is_anew: false,
+            trouble: String::new(),
         })
     }
 
@@ -218,6 +228,13 @@ impl Open {
         self.tail = Tail::default();
         (self.base, self.mark) = (self.index.seal(), self.index.seal());
         self.is_anew = false;
+    }
+
+    /// Keeps what has changed in memory, and why it is not on the disk.
+    fn lose(&mut self, why: &str, docs: Vec<Doc>, mark: Mark) {
+        self.place = Place::Lost;
+        why.clone_into(&mut self.trouble);
+        self.keep(docs, mark);
     }
 
     /// Keeps what has changed in memory.
@@ -248,7 +265,7 @@ impl Reader<'_> {
             let is_ours = if open.mark.version == newest.version {
                 open.mark == newest || newest.version == 0
             } else {
-                open.mark.version == 0 || self.chain_at(open.mark.version)? == Some(open.mark.chain)
+                open.mark.version == 0 || chain_at(self.history, open.mark.version)? == Some(open.mark.chain)
             };
             if !is_ours {
                 return Ok(ControlFlow::Break(()));
@@ -282,7 +299,7 @@ impl Reader<'_> {
                     let mark = if is_all {
                         newest
                     } else {
-                        Mark { version: last, chain: self.chain_at(last)?.unwrap_or_default() }
+                        Mark { version: last, chain: chain_at(self.history, last)?.unwrap_or_default() }
                     };
                     self.take(open, docs, mark);
                 }
@@ -294,11 +311,6 @@ impl Reader<'_> {
     fn end(&self) -> Result<Mark> {
         let (version, chain) = self.history.end()?;
         Ok(Mark { version, chain: part(chain) })
-    }
-
-    /// A part of the chain at a version; `None` where that is gone.
-    fn chain_at(&self, version: i64) -> Result<Option<u64>> {
-        Ok(self.history.chain_at(version)?.map(part))
     }
 
     /// Takes changed memories in, into the index where they are many.
@@ -315,11 +327,18 @@ impl Reader<'_> {
         let written = match self.store.make_index_dir() {
             Ok(_) if open.is_anew => open.index.rebuild(mark, &mut docs.iter().cloned()),
             Ok(_) => open.index.update(open.base, mark, &mut docs.iter().cloned()),
-            Err(_) if self.rebuild == Rebuild::OnDisk => {
-                open.place = Place::Memory;
-                return;
+            Err(error) => {
+                let why = match error {
+                    Error::Write { why, .. } => why.to_string(),
+                    error => error.to_string(),
+                };
+                self.store.warn(&Error::Index { why });
+                if self.rebuild == Rebuild::OnDisk {
+                    open.place = Place::Memory;
+                    return;
+                }
+                Ok(Written::Busy)
             }
-            Err(_) => Ok(Written::Busy),
         };
         match written {
             Ok(Written::Done) if self.rebuild == Rebuild::Now && open.index.wants_rebuild() => open.clear(),
@@ -328,12 +347,15 @@ impl Reader<'_> {
             Ok(Written::Busy) => open.keep(docs, mark),
             Ok(Written::Lost) => open.adopt(),
             // It cannot be written, or not be read afterwards.
-            Ok(Written::Done) | Err(_) => {
-                open.place = Place::Lost;
-                open.keep(docs, mark);
-            }
+            Ok(Written::Done) => open.lose("it cannot be read", docs, mark),
+            Err(error) => open.lose(error.why(), docs, mark),
         }
     }
+}
+
+/// A part of the chain at a version; `None` where that is gone.
+pub(super) fn chain_at(history: &History, version: i64) -> Result<Option<u64>> {
+    Ok(history.chain_at(version)?.map(part))
 }
 
 /// As much of a chain's hash as a mark holds.
@@ -342,11 +364,11 @@ fn part(chain: Hash) -> u64 {
 }
 
 /// The model of the settings, or the one in the program.
-fn model(store: &Store) -> Result<Arc<Model>> {
+pub(super) fn model(store: &Store) -> Result<Arc<Model>> {
     let model = match &store.settings().search.model {
         None => Model::builtin().map_err(|error| unusable(&error)),
         Some(name) => Model::load(&store.path_beside(name)).map_err(|error| Error::Settings {
-            problem: format!("`[search] model = \"{name}\"` cannot be used: {error}"),
+            problem: format!("`[search] model = \"{name}\"` cannot be used: {}", error.why()),
         }),
     };
     model.map(Arc::new)
