@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget};
 use serde_json::{Value, json};
 
-use super::busy::QUICK;
+use super::busy::{QUICK, show};
 use super::fault::{self, FAILED, Fault};
 use super::out::{self, Out};
 use super::place::{Common, Missing};
@@ -183,14 +183,8 @@ impl Bar {
         if self.begun.elapsed() < QUICK {
             return;
         }
-        let bar = self.bar.get_or_insert_with(|| {
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            let style = ProgressStyle::with_template("{wide_bar} {human_pos}/{human_len} {msg}");
-            bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
-        });
-        bar.set_length(progress.total.unwrap_or(progress.done));
-        bar.set_message(progress.what);
-        bar.set_position(progress.done);
+        let bar = || ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        show(self.bar.get_or_insert_with(bar), progress);
     }
 
     fn end(self) {

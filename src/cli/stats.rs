@@ -50,13 +50,13 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
     } else {
         tell(&stats, out);
         #[cfg(feature = "search")]
-        row(out, "index", super::entries::index::words(&index));
+        row(out, "index", &super::entries::index::words(&index));
     }
     Ok(0)
 }
 
 fn tell(stats: &Stats, out: &mut Out) {
-    let mut row = |name: &str, value: String| row(out, name, value);
+    let mut row = |name: &str, value: String| row(out, name, &value);
     let memories = many_of(stats.memories, "memory", "memories");
     row("now", format!("{memories}, {}", human_size(stats.bytes)));
     let redacted =
@@ -80,6 +80,6 @@ fn tell(stats: &Stats, out: &mut Out) {
     }
 }
 
-fn row(out: &mut Out, name: &str, value: String) {
+fn row(out: &mut Out, name: &str, value: &str) {
     _ = out.line(format_args!("{name:<10}{value}"));
 }

@@ -22,7 +22,7 @@ pub(crate) struct Found {
 pub(crate) fn look(dir: &Path, model: &Model) -> Result<Option<Found>, IndexError> {
     match std::fs::symlink_metadata(dir.join(place::CURRENT)) {
         Err(fault) if fault.kind() == ErrorKind::NotFound => return Ok(None),
-        found => drop(found?),
+        found => _ = found?,
     }
     let view = caught(|| View::open(dir, model, Vectored::ByAny))?;
     let passages = view.manifest.rows - view.manifest.dead;
@@ -34,7 +34,7 @@ pub(crate) fn check_writable(dir: &Path) -> Result<(), IndexError> {
     match std::fs::symlink_metadata(dir) {
         Err(fault) if fault.kind() == ErrorKind::NotFound => Ok(()),
         found => {
-            drop(found?);
+            found?;
             Ok(place::open_lock(dir).map(drop)?)
         }
     }

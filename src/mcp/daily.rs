@@ -174,7 +174,7 @@ mod tests {
         let (answers, mut asked) = tokio::io::split(client);
         run(async {
             let rounds = Rounds { first: Duration::from_millis(50), ..OFTEN };
-            let served = tokio::spawn(server.serve_on(input, output, 1 << 20, rounds));
+            let ended = tokio::spawn(server.serve_on(input, output, 1 << 20, rounds));
             let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}});
             let uri = json!({"uri": "memory:///memories/"});
             for (id, method, params) in [(1, "initialize", hello), (2, "resources/subscribe", uri)] {
@@ -190,7 +190,7 @@ mod tests {
             }
             assert!(!is_there(dir.path(), "over.md"));
             asked.shutdown().await.unwrap();
-            served.await.unwrap().unwrap();
+            ended.await.unwrap().unwrap();
         });
     }
 }

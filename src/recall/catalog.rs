@@ -6,12 +6,12 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::record;
+use super::{Tell, record};
 use crate::error::{Error, Result};
 use crate::hash::Hash;
 use crate::index::{Doc, Filter, Hits, Index, IndexError, Mark, Model, Query, Seen, Tail, Written};
 use crate::journal::Reach;
-use crate::store::{History, Store};
+use crate::store::{History, Progress, Store};
 
 /// So many changed memories are kept in memory before a question catches the index up.
 pub(super) const LONG: usize = if cfg!(test) { 16 } else { 256 };
@@ -76,7 +76,13 @@ enum Place {
 impl Catalog {
     /// Brings what is known up to what the journal holds now; returns the history that it is of. At most so many changed memories
     /// stay out of the index.
-    pub(super) fn catch_up(&mut self, store: &Store, rebuild: Rebuild, most: usize) -> Result<History> {
+    pub(super) fn catch_up(
+        &mut self,
+        store: &Store,
+        rebuild: Rebuild,
+        most: usize,
+        progress: Option<&Tell>,
+    ) -> Result<History> {
         let history = store.history()?;
         // A redaction that comes meanwhile waits until nothing of what was read before can be written any more.
         history.freeze()?;
@@ -87,7 +93,7 @@ impl Catalog {
         if rebuild == Rebuild::OnDisk && open.index.wants_rebuild() {
             open.clear();
         }
-        let reader = Reader { store, history: &history, rebuild, most };
+        let reader = Reader { store, history: &history, rebuild, most, progress };
         if reader.read(open)?.is_break() {
             // It is of another history.
             open.clear();
@@ -151,7 +157,7 @@ impl Catalog {
             return Ok(answer);
         }
         open.clear();
-        let _ = Reader { store, history, rebuild: Rebuild::Never, most: LONG }.read(open)?;
+        let _ = Reader { store, history, rebuild: Rebuild::Never, most: LONG, progress: None }.read(open)?;
         ask(open).map_err(|error| Error::read("search the index", std::io::Error::other(error.to_string())))
     }
 
@@ -164,7 +170,7 @@ impl Catalog {
             // Whoever asks is told.
             Err(_) => return Built::Failed,
         }
-        match (catalog.catch_up(store, Rebuild::OnDisk, 0), &catalog.open) {
+        match (catalog.catch_up(store, Rebuild::OnDisk, 0, None), &catalog.open) {
             (Ok(_), Some(open)) if open.place == Place::Disk && open.base == open.mark => Built::Whole,
             (Ok(_), Some(open)) if open.place == Place::Disk => Built::Busy,
             (Ok(_), _) => Built::Failed,
@@ -253,6 +259,7 @@ struct Reader<'a> {
     rebuild: Rebuild,
     /// So many changed memories stay in memory.
     most: usize,
+    progress: Option<&'a Tell>,
 }
 
 impl Reader<'_> {
@@ -273,7 +280,7 @@ impl Reader<'_> {
             if open.mark.version == newest.version {
                 if open.tail.len() > self.most {
                     // Who stored left that to who asks.
-                    self.take(open, Vec::new(), newest);
+                    self.take(open, Vec::new(), newest, newest);
                 }
                 // What another process has written may not go as far.
                 if open.mark.version == newest.version {
@@ -301,10 +308,22 @@ impl Reader<'_> {
                     } else {
                         Mark { version: last, chain: chain_at(self.history, last)?.unwrap_or_default() }
                     };
-                    self.take(open, docs, mark);
+                    self.take(open, docs, mark, newest);
                 }
             }
         }
+    }
+
+    /// Tells how many versions the index has, while it takes in those from one mark to another.
+    fn tell(&self, from: Mark, to: Mark, newest: Mark, (done, all): (u64, usize)) {
+        let Some(tell) = self.progress else { return };
+        let versions = |mark: Mark| u64::try_from(mark.version).unwrap_or_default();
+        let taken = versions(to).saturating_sub(versions(from)).saturating_mul(done) / all.max(1) as u64;
+        tell(Progress {
+            done: versions(from) + taken,
+            total: Some(versions(newest)),
+            what: "versions into the index",
+        });
     }
 
     /// The mark of all there is: the history is frozen, so that it stays.
@@ -314,7 +333,7 @@ impl Reader<'_> {
     }
 
     /// Takes changed memories in, into the index where they are many.
-    fn take(&self, open: &mut Open, docs: Vec<Doc>, mark: Mark) {
+    fn take(&self, open: &mut Open, docs: Vec<Doc>, mark: Mark, newest: Mark) {
         let is_few = docs.len() + open.tail.len() <= self.most && self.rebuild != Rebuild::OnDisk;
         if is_few || open.place == Place::Memory || !open.index.has_meaning() {
             return open.keep(docs, mark);
@@ -324,9 +343,14 @@ impl Reader<'_> {
         }
         // What comes later counts.
         let docs: Vec<Doc> = std::mem::take(&mut open.tail).into_docs().into_iter().chain(docs).collect();
+        let base = open.base;
+        let mut told = (0..).zip(&docs).map(|(done, doc)| {
+            self.tell(base, mark, newest, (done, docs.len()));
+            doc.clone()
+        });
         let written = match self.store.make_index_dir() {
-            Ok(_) if open.is_anew => open.index.rebuild(mark, &mut docs.iter().cloned()),
-            Ok(_) => open.index.update(open.base, mark, &mut docs.iter().cloned()),
+            Ok(_) if open.is_anew => open.index.rebuild(mark, &mut told),
+            Ok(_) => open.index.update(base, mark, &mut told),
             Err(error) => {
                 let why = match error {
                     Error::Write { why, .. } => why.to_string(),

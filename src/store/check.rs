@@ -28,7 +28,7 @@ pub struct Check {
     pub secrets: bool,
 }
 
-/// How far a check is.
+/// How far a check, or another long work, is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {

@@ -322,3 +322,15 @@ fn how_the_index_stands() {
     fs::write(index_of(&bench), "in the way").unwrap();
     assert!(matches!(state(&other).fault, Some(IndexFault::Closed(_))));
 }
+
+#[test]
+fn who_waits_for_an_index_is_told_how_far_it_is() {
+    let bench = filled();
+    fs::remove_dir_all(index_of(&bench)).unwrap();
+    let told = Arc::<Mutex<Vec<_>>>::default();
+    let heard = Arc::clone(&told);
+    let recall = bench.other().telling(move |progress| lock(&heard).push((progress.done, progress.total)));
+    assert_all_found(&recall);
+    let right: Vec<_> = (0..40).map(|done| (done, Some(40))).collect();
+    assert_eq!(*lock(&told), right, "once, when it is made");
+}
