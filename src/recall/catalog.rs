@@ -234,6 +234,7 @@ impl Open {
         self.tail = Tail::default();
         (self.base, self.mark) = (self.index.seal(), self.index.seal());
         self.is_anew = false;
+        self.place = Place::Disk;
     }
 
     /// Keeps what has changed in memory, and why it is not on the disk.
@@ -335,11 +336,15 @@ impl Reader<'_> {
     /// Takes changed memories in, into the index where they are many.
     fn take(&self, open: &mut Open, docs: Vec<Doc>, mark: Mark, newest: Mark) {
         let is_few = docs.len() + open.tail.len() <= self.most && self.rebuild != Rebuild::OnDisk;
-        if is_few || open.place == Place::Memory || !open.index.has_meaning() {
+        if is_few || !open.index.has_meaning() {
             return open.keep(docs, mark);
         }
+        // Who cannot write reads what others have written.
         if !open.is_anew && open.index.refresh().is_ok() && open.index.seal() != open.base {
             return open.adopt();
+        }
+        if open.place == Place::Memory {
+            return open.keep(docs, mark);
         }
         // What comes later counts.
         let docs: Vec<Doc> = std::mem::take(&mut open.tail).into_docs().into_iter().chain(docs).collect();

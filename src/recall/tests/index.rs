@@ -334,3 +334,27 @@ fn who_waits_for_an_index_is_told_how_far_it_is() {
     let right: Vec<_> = (0..40).map(|done| (done, Some(40))).collect();
     assert_eq!(*lock(&told), right, "once, when it is made");
 }
+
+#[test]
+fn who_could_not_write_for_a_while_goes_on_with_what_another_process_wrote() {
+    let bench = filled();
+    let lock = index_of(&bench).join("lock");
+    let store = |from: usize| {
+        for n in from..from + 20 {
+            bench.store(&format!("The cactus number {n} is in room {n}."));
+        }
+    };
+    let other = bench.other();
+    fs::remove_file(&lock).unwrap();
+    fs::create_dir(&lock).unwrap();
+    store(0);
+    assert_all_found(&other);
+    assert!(other.store_handle().take_warning().is_some());
+    fs::remove_dir(&lock).unwrap();
+    assert_all_found(&bench.other());
+    for from in [20, 40] {
+        store(from);
+        assert_all_found(&other);
+        assert_eq!(other.index_state().unwrap().behind, 0);
+    }
+}
