@@ -149,6 +149,12 @@ pub enum Error {
         /// The directory as it was given.
         base: Utf8PathBuf,
     },
+    /// What retrieval derives from the memories cannot be kept on the disk: questions are answered without.
+    #[error("the index cannot be kept on the disk: {why}")]
+    Index {
+        /// What the disk said.
+        why: String,
+    },
     /// `memdir.toml` says something that memdir does not understand.
     #[error("memdir.toml: {problem}")]
     Settings {
@@ -350,6 +356,7 @@ impl Error {
             Self::Read { why, doing, source } => {
                 Self::Read { why: *why, doing: doing.clone(), source: text(source) }
             }
+            Self::Index { why } => Self::Index { why: why.clone() },
             Self::Busy { pid } => Self::Busy { pid: *pid },
             Self::Unknown { path } => Self::Unknown { path: path.clone() },
             Self::NoStore { base } => Self::NoStore { base: base.clone() },

@@ -11,6 +11,7 @@ mod accessed;
 mod filter;
 mod find;
 mod lexical;
+mod look;
 mod manifest;
 mod model;
 mod place;
@@ -23,6 +24,7 @@ mod view;
 mod write;
 
 pub(crate) use accessed::Accessed;
+pub(crate) use look::{check_writable, look};
 use manifest::Manifest;
 pub(crate) use manifest::Mark;
 pub(crate) use model::Model;
@@ -151,6 +153,11 @@ pub(crate) struct IndexError(String);
 impl IndexError {
     pub(crate) fn new(why: impl Into<String>) -> Self {
         Self(why.into())
+    }
+
+    /// What went wrong, where it is clear that the index is meant.
+    pub(crate) fn why(&self) -> &str {
+        &self.0
     }
 }
 

@@ -96,7 +96,10 @@ pub use home::{
 pub use id::{ChangeId, IdError, MemoryId, VersionId};
 pub use path::{MemoryPath, PathError};
 #[cfg(feature = "search")]
-pub use recall::{Ask, Doomed, Memory, NewEntry, Prefetch, Recall, Retrieved, Similar, Stored, Terms, Why};
+pub use recall::{
+    Ask, Doomed, IndexFault, IndexState, Memory, NewEntry, Prefetch, Recall, Retrieved, Similar, Stored,
+    Terms, Why,
+};
 pub use store::{
     Absorbed, Actor, Builder, Check, Create, Edit, Entries, Entry, Erasure, Extent, Finding, Found, Hidden,
     History, Listing, Look, OnSimilar, Others, Progress, Pruned, Receipt, Redaction, Report, Restoration,

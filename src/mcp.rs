@@ -16,12 +16,14 @@ use rmcp::model::{
 };
 use rmcp::service::{RequestContext, ServerInitializeError, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
+use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::error::Error;
 use crate::recall::Recall;
 use crate::store::{Actor, Store};
 use crate::tool::Dispatcher;
 
+mod daily;
 mod ends;
 mod events;
 mod frame;
@@ -32,6 +34,7 @@ mod tools;
 mod uri;
 mod worker;
 
+pub(crate) use daily::Rounds;
 use events::Events;
 pub(crate) use prompts::known;
 use stdio::{Limits, Stdio};
@@ -53,6 +56,7 @@ pub(crate) struct Server {
     worker: Worker,
     tools: Arc<tools::Tools>,
     events: Arc<Events>,
+    complaints: Complaints,
 }
 
 impl Server {
@@ -68,35 +72,46 @@ impl Server {
         let tools = Arc::new(tools::Tools::new(store.settings()));
         let complaints: Complaints = Arc::new(complaints);
         let events = Arc::new(Events::new(store.clone(), Arc::clone(&complaints)));
-        let worker = Worker::start(dispatcher, store.clone(), actor, complaints)?;
-        Ok(Self { store, recall, worker, tools, events })
+        let worker = Worker::start(dispatcher, store.clone(), actor, Arc::clone(&complaints))?;
+        Ok(Self { store, recall, worker, tools, events, complaints })
     }
 
     /// Answers on standard input and output until the client is gone. A message may have `line_limit` bytes.
-    pub(crate) fn serve_stdio(self, line_limit: usize) -> io::Result<()> {
+    pub(crate) fn serve_stdio(self, line_limit: usize, rounds: Rounds) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let served = runtime.block_on(async {
             let (input, output) = ends::ends();
-            let settings = self.store.settings();
-            let answer = settings.file_limit.max(settings.image_limit);
-            let limits = Limits { line: line_limit, answer: usize::try_from(answer).unwrap_or(usize::MAX) };
-            let events = Arc::clone(&self.events);
-            let expect = move |accepted: &SubscriptionFilter| events.expect(accepted);
-            let (connection, writer) =
-                Stdio::new(self.events.until_end(input), output, limits, Arc::new(expect));
-            let writer = tokio::spawn(writer);
-            let served = match self.serve(connection).await {
-                Ok(service) => service.waiting().await.map(drop).map_err(io::Error::other),
-                // It has gone before it asked for anything.
-                Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
-                Err(error) => Err(io::Error::other(error)),
-            };
-            // Whatever the end, what was answered is written.
-            writer.await.map_err(io::Error::other).and(served)
+            self.serve_on(input, output, line_limit, rounds).await
         });
         // A thread that still waits for input is not waited for.
         runtime.shutdown_background();
         served
+    }
+
+    async fn serve_on(
+        self,
+        input: impl AsyncRead + Send + Unpin + 'static,
+        output: impl AsyncWrite + Send + Unpin + 'static,
+        line_limit: usize,
+        rounds: Rounds,
+    ) -> io::Result<()> {
+        let settings = self.store.settings();
+        let answer = settings.file_limit.max(settings.image_limit);
+        let limits = Limits { line: line_limit, answer: usize::try_from(answer).unwrap_or(usize::MAX) };
+        let events = Arc::clone(&self.events);
+        let expect = move |accepted: &SubscriptionFilter| events.expect(accepted);
+        let (connection, writer) = Stdio::new(self.events.until_end(input), output, limits, Arc::new(expect));
+        let writer = tokio::spawn(writer);
+        let pruning = tokio::spawn(daily::prune(self.store.clone(), Arc::clone(&self.complaints), rounds));
+        let served = match self.serve(connection).await {
+            Ok(service) => service.waiting().await.map(drop).map_err(io::Error::other),
+            // It has gone before it asked for anything.
+            Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+            Err(error) => Err(io::Error::other(error)),
+        };
+        pruning.abort();
+        // Whatever the end, what was answered is written.
+        writer.await.map_err(io::Error::other).and(served)
     }
 }
 

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::id::MemoryId;
 use crate::index::Accessed;
 use crate::path::MemoryPath;
-use crate::store::{Store, lock};
+use crate::store::{Progress, Store, lock};
 use chrono::{DateTime, Utc};
 
 mod alike;
@@ -22,6 +22,7 @@ mod prefetch;
 mod rank;
 mod record;
 mod retrieve;
+mod state;
 #[cfg(test)]
 mod tests;
 
@@ -34,6 +35,7 @@ pub use lifecycle::{Doomed, Why};
 use look::Looks;
 pub use prefetch::Prefetch;
 pub use retrieve::{Ask, Memory, Retrieved, Terms};
+pub use state::{IndexFault, IndexState};
 
 /// The structured memory of a store: the same files, as entries. Cheap to clone; clones share what they know.
 #[derive(Clone)]
@@ -44,7 +46,11 @@ pub struct Recall {
     looks: Arc<Mutex<Looks>>,
     aside: Arc<Mutex<Aside>>,
     is_watching: bool,
+    progress: Option<Tell>,
 }
+
+/// Who is told how far the work is.
+type Tell = Arc<dyn Fn(Progress) + Send + Sync>;
 
 impl std::fmt::Debug for Recall {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -63,6 +69,7 @@ impl Recall {
             looks: Arc::default(),
             aside: Arc::default(),
             is_watching: false,
+            progress: None,
         }
     }
 
@@ -72,6 +79,12 @@ impl Recall {
     #[must_use]
     pub fn watching(self) -> Self {
         Self { is_watching: true, ..self }
+    }
+
+    /// The same, telling how far it is when a question has to wait for an index that is made.
+    #[must_use]
+    pub fn telling(self, progress: impl Fn(Progress) + Send + Sync + 'static) -> Self {
+        Self { progress: Some(Arc::new(progress)), ..self }
     }
 
     /// The same through another handle of the same store.

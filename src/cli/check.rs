@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget};
 use serde_json::{Value, json};
 
-use super::busy::QUICK;
+use super::busy::{QUICK, show};
 use super::fault::{self, FAILED, Fault};
 use super::out::{self, Out};
 use super::place::{Common, Missing};
@@ -50,8 +50,11 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
     let opened = args.common.open(Missing::Refuse)?;
     let check = Check { fix: args.fix, expected_head: args.expect_head, secrets: args.secrets };
     let mut bar = Bar::new();
-    let report = opened.store.check(&check, &mut |progress| bar.show(progress))?;
+    #[cfg_attr(not(feature = "search"), allow(unused_mut, reason = "there is no index"))]
+    let mut report = opened.store.check(&check, &mut |progress| bar.show(progress))?;
     bar.end();
+    #[cfg(feature = "search")]
+    report.findings.extend(super::entries::index::finding(&opened));
     opened.warn();
     if args.print_head {
         for finding in &report.findings {
@@ -180,14 +183,8 @@ impl Bar {
         if self.begun.elapsed() < QUICK {
             return;
         }
-        let bar = self.bar.get_or_insert_with(|| {
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            let style = ProgressStyle::with_template("{wide_bar} {human_pos}/{human_len} {msg}");
-            bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
-        });
-        bar.set_length(progress.total.unwrap_or(progress.done));
-        bar.set_message(progress.what);
-        bar.set_position(progress.done);
+        let bar = || ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        show(self.bar.get_or_insert_with(bar), progress);
     }
 
     fn end(self) {

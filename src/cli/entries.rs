@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 
 use chrono::{DateTime, Utc};
 
+use super::busy::Busy;
 use super::fault::Fault;
 use super::out::{self, Out};
 use super::place::Opened;
@@ -14,6 +15,7 @@ use crate::store::Settings;
 
 pub(super) mod delete;
 pub(super) mod eval;
+pub(super) mod index;
 pub(super) mod list;
 pub(super) mod prefetch;
 pub(super) mod prune;
@@ -76,6 +78,11 @@ impl Filters {
 /// What retrieves from the store that a command opened.
 fn recall(opened: &Opened) -> Recall {
     Recall::new(opened.store.clone())
+}
+
+/// The same, which shows how far it is when it has to make an index first.
+fn recall_shown(opened: &Opened, busy: &Busy) -> Recall {
+    recall(opened).telling(busy.hears())
 }
 
 /// Refuses a category that the store does not know, and names those that it does.

@@ -102,6 +102,10 @@ fn hint(error: &Error) -> Option<String> {
             "name one with --dir or $MEMDIR_DIR, or make one with `memdir init`; that of `memdir mcp` without options is \
              ~/.local/share/memdir"
         }
+        Error::Index { .. } => {
+            "answers are right without it, and take longer: see to the owner and the mode of `.memdir/index` and to the room on the \
+             disk, or remove it, which loses nothing"
+        }
         Error::NewerJournal { .. } => "use the memdir that wrote this store, or a newer one",
         Error::Busy { .. } => "wait until that process is done, or set a longer `lock_wait` in `memdir.toml`",
         Error::Unknown { .. } => "run the command again: opening the store settles it",

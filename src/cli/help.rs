@@ -117,7 +117,8 @@ pub(super) const CHECK_ABOUT: &str = "\
 Find out whether files and history agree.
 
 Takes what others did to the files into the history, compares every file with its last version, and verifies the chain of \
-versions, their contents and the database. For each thing that is wrong it says what to do. Exit code 1: something is wrong.
+versions, their contents and the database; and looks whether retrieval has the model and the index that it needs. For each thing \
+that is wrong it says what to do. Exit code 1: something is wrong.
 
 The chain proves nothing against somebody who can write the store: keep its end elsewhere (--print-head), and compare \
 (--expect-head).";
@@ -274,7 +275,9 @@ Serve the memory to a host of the Model Context Protocol, over standard input an
 
 The host starts it, one process for each of its sessions; as many as you like may use one store at once. Without --dir, --home \
 or $MEMDIR_DIR the store is $XDG_DATA_HOME/memdir, else ~/.local/share/memdir, as hosts choose the working directory. A store \
-that is missing is made.";
+that is missing is made.
+
+Half a minute after it began, and then daily, it removes what `memdir prune` would, without asking. All of it can be restored.";
 
 #[cfg(feature = "mcp")]
 pub(super) const MCP_EXAMPLES: &str = "\

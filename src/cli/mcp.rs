@@ -3,14 +3,18 @@
 use std::io::{IsTerminal as _, stdin};
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use super::call::line_limit;
 use super::fault::{self, Fault};
 use super::place::Place;
 use super::{agent_named, logs, variable};
 use crate::error::Error;
-use crate::mcp::Server;
+use crate::mcp::{Rounds, Server};
 use crate::store::Store;
+
+/// When expired entries are removed: after the questions with which a session begins, and daily.
+const ROUNDS: Rounds = Rounds { first: Duration::from_secs(30), every: Duration::from_secs(24 * 60 * 60) };
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -31,7 +35,7 @@ pub(super) fn run(args: Args) -> Result<ExitCode, Fault> {
     }
     let limit = line_limit(store.settings().file_limit);
     Server::new(store, agent_named(args.actor)?, warner())
-        .and_then(|server| server.serve_stdio(limit))
+        .and_then(|server| server.serve_stdio(limit, ROUNDS))
         .map_err(|error| Fault::failed(format!("the connection failed: {error}")))?;
     Ok(ExitCode::SUCCESS)
 }

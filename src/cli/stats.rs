@@ -22,12 +22,15 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
     let opened = args.common.open(Missing::Refuse)?;
     let busy = Busy::with("counting");
     let stats = opened.store.history()?.stats()?;
+    #[cfg(feature = "search")]
+    let index = super::entries::index::state(&opened)?;
     drop(busy);
     opened.warn();
     if args.common.json {
         let actor =
             |(actor, changes): &(crate::version::Actor, u64)| json!({"actor": actor, "changes": changes});
-        let said = json!({
+        #[cfg_attr(not(feature = "search"), allow(unused_mut, reason = "there is no index"))]
+        let mut said = json!({
             "memories": stats.memories,
             "size_bytes": stats.bytes,
             "deleted_memories": stats.deleted,
@@ -39,15 +42,21 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
             "newest_change_at": stats.span.as_ref().map(|(_, newest)| rfc3339(newest)),
             "actors": stats.actors.iter().map(actor).collect::<Vec<_>>(),
         });
+        #[cfg(feature = "search")]
+        {
+            said["index"] = super::entries::index::object(&index);
+        }
         _ = out.json(&said);
     } else {
         tell(&stats, out);
+        #[cfg(feature = "search")]
+        row(out, "index", &super::entries::index::words(&index));
     }
     Ok(0)
 }
 
 fn tell(stats: &Stats, out: &mut Out) {
-    let mut row = |name: &str, value: String| _ = out.line(format_args!("{name:<10}{value}"));
+    let mut row = |name: &str, value: String| row(out, name, &value);
     let memories = many_of(stats.memories, "memory", "memories");
     row("now", format!("{memories}, {}", human_size(stats.bytes)));
     let redacted =
@@ -69,4 +78,8 @@ fn tell(stats: &Stats, out: &mut Out) {
     for (at, (actor, changes)) in stats.actors.iter().enumerate() {
         row(if at == 0 { "by" } else { "" }, format!("{}: {}", who(actor), many(*changes, "change")));
     }
+}
+
+fn row(out: &mut Out, name: &str, value: &str) {
+    _ = out.line(format_args!("{name:<10}{value}"));
 }

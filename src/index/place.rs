@@ -13,7 +13,7 @@ use crc32fast::hash as crc32;
 use super::plain;
 
 const LOCK: &str = "lock";
-const CURRENT: &str = "current";
+pub(super) const CURRENT: &str = "current";
 
 /// Where tantivy has its files, in a generation.
 const TEXTS: &str = "tantivy";
@@ -28,16 +28,21 @@ pub(super) fn lock(dir: &Path) -> io::Result<Option<Lock>> {
     if !plain::is_directory(dir) {
         // Where there is a link, this makes nothing.
         fs::create_dir_all(dir)?;
-        if !plain::is_directory(dir) {
-            return Err(not_ours());
-        }
     }
-    let file = plain::open_or_make(&dir.join(LOCK), OpenOptions::new().write(true))?;
+    let file = open_lock(dir)?;
     match file.try_lock() {
         Ok(()) => Ok(Some(Lock { _file: file })),
         Err(TryLockError::WouldBlock) => Ok(None),
         Err(TryLockError::Error(fault)) => Err(fault),
     }
+}
+
+/// Opens the file of the lock, which who may write can.
+pub(super) fn open_lock(dir: &Path) -> io::Result<File> {
+    if !plain::is_directory(dir) {
+        return Err(not_ours());
+    }
+    plain::open_or_make(&dir.join(LOCK), OpenOptions::new().write(true))
 }
 
 fn not_ours() -> io::Error {

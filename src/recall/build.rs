@@ -32,7 +32,7 @@ impl Recall {
         builder.hear(&mut catalog);
         let is_patient = !self.is_watching || matches!(*builder, Builder::Failed);
         let rebuild = if is_patient { Rebuild::Now } else { Rebuild::Never };
-        let history = catalog.catch_up(&self.store, rebuild, most)?;
+        let history = catalog.catch_up(&self.store, rebuild, most, self.progress.as_ref())?;
         if !is_patient && catalog.wants_building() && matches!(*builder, Builder::Nobody) {
             let (say, built) = mpsc::channel();
             let store = self.store.clone();

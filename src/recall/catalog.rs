@@ -6,12 +6,12 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::record;
+use super::{Tell, record};
 use crate::error::{Error, Result};
 use crate::hash::Hash;
 use crate::index::{Doc, Filter, Hits, Index, IndexError, Mark, Model, Query, Seen, Tail, Written};
 use crate::journal::Reach;
-use crate::store::{History, Store};
+use crate::store::{History, Progress, Store};
 
 /// So many changed memories are kept in memory before a question catches the index up.
 pub(super) const LONG: usize = if cfg!(test) { 16 } else { 256 };
@@ -58,6 +58,8 @@ struct Open {
     place: Place,
     /// Whether what is on the disk is to be replaced as a whole.
     is_anew: bool,
+    /// Why it could not be written.
+    trouble: String,
 }
 
 /// Where what has changed goes when it is much.
@@ -74,7 +76,13 @@ enum Place {
 impl Catalog {
     /// Brings what is known up to what the journal holds now; returns the history that it is of. At most so many changed memories
     /// stay out of the index.
-    pub(super) fn catch_up(&mut self, store: &Store, rebuild: Rebuild, most: usize) -> Result<History> {
+    pub(super) fn catch_up(
+        &mut self,
+        store: &Store,
+        rebuild: Rebuild,
+        most: usize,
+        progress: Option<&Tell>,
+    ) -> Result<History> {
         let history = store.history()?;
         // A redaction that comes meanwhile waits until nothing of what was read before can be written any more.
         history.freeze()?;
@@ -85,7 +93,7 @@ impl Catalog {
         if rebuild == Rebuild::OnDisk && open.index.wants_rebuild() {
             open.clear();
         }
-        let reader = Reader { store, history: &history, rebuild, most };
+        let reader = Reader { store, history: &history, rebuild, most, progress };
         if reader.read(open)?.is_break() {
             // It is of another history.
             open.clear();
@@ -97,6 +105,7 @@ impl Catalog {
             let _ = reader.read(open)?;
             if open.place == Place::Lost {
                 open.place = Place::Memory;
+                store.warn(&Error::Index { why: std::mem::take(&mut open.trouble) });
             }
         }
         Ok(history)
@@ -117,6 +126,7 @@ impl Catalog {
                 mark: Mark::default(),
                 place: Place::Memory,
                 is_anew: false,
+                trouble: String::new(),
             }),
         })
     }
@@ -147,7 +157,7 @@ impl Catalog {
             return Ok(answer);
         }
         open.clear();
-        let _ = Reader { store, history, rebuild: Rebuild::Never, most: LONG }.read(open)?;
+        let _ = Reader { store, history, rebuild: Rebuild::Never, most: LONG, progress: None }.read(open)?;
         ask(open).map_err(|error| Error::read("search the index", std::io::Error::other(error.to_string())))
     }
 
@@ -157,12 +167,17 @@ impl Catalog {
         match Open::new(store, Rebuild::OnDisk) {
             Ok(open) if open.index.is_busy() => return Built::Busy,
             Ok(open) => catalog.open = Some(open),
+            // Whoever asks is told.
             Err(_) => return Built::Failed,
         }
-        match (catalog.catch_up(store, Rebuild::OnDisk, 0), &catalog.open) {
+        match (catalog.catch_up(store, Rebuild::OnDisk, 0, None), &catalog.open) {
             (Ok(_), Some(open)) if open.place == Place::Disk && open.base == open.mark => Built::Whole,
             (Ok(_), Some(open)) if open.place == Place::Disk => Built::Busy,
-            _ => Built::Failed,
+            (Ok(_), _) => Built::Failed,
+            (Err(error), _) => {
+                store.warn(&error);
+                Built::Failed
+            }
         }
     }
 
@@ -202,6 +217,7 @@ impl Open {
             tail: Tail::default(),
             place: Place::Disk,
             is_anew: false,
+            trouble: String::new(),
         })
     }
 
@@ -218,6 +234,14 @@ impl Open {
         self.tail = Tail::default();
         (self.base, self.mark) = (self.index.seal(), self.index.seal());
         self.is_anew = false;
+        self.place = Place::Disk;
+    }
+
+    /// Keeps what has changed in memory, and why it is not on the disk.
+    fn lose(&mut self, why: &str, docs: Vec<Doc>, mark: Mark) {
+        self.place = Place::Lost;
+        why.clone_into(&mut self.trouble);
+        self.keep(docs, mark);
     }
 
     /// Keeps what has changed in memory.
@@ -236,6 +260,7 @@ struct Reader<'a> {
     rebuild: Rebuild,
     /// So many changed memories stay in memory.
     most: usize,
+    progress: Option<&'a Tell>,
 }
 
 impl Reader<'_> {
@@ -248,7 +273,7 @@ impl Reader<'_> {
             let is_ours = if open.mark.version == newest.version {
                 open.mark == newest || newest.version == 0
             } else {
-                open.mark.version == 0 || self.chain_at(open.mark.version)? == Some(open.mark.chain)
+                open.mark.version == 0 || chain_at(self.history, open.mark.version)? == Some(open.mark.chain)
             };
             if !is_ours {
                 return Ok(ControlFlow::Break(()));
@@ -256,7 +281,7 @@ impl Reader<'_> {
             if open.mark.version == newest.version {
                 if open.tail.len() > self.most {
                     // Who stored left that to who asks.
-                    self.take(open, Vec::new(), newest);
+                    self.take(open, Vec::new(), newest, newest);
                 }
                 // What another process has written may not go as far.
                 if open.mark.version == newest.version {
@@ -282,12 +307,24 @@ impl Reader<'_> {
                     let mark = if is_all {
                         newest
                     } else {
-                        Mark { version: last, chain: self.chain_at(last)?.unwrap_or_default() }
+                        Mark { version: last, chain: chain_at(self.history, last)?.unwrap_or_default() }
                     };
-                    self.take(open, docs, mark);
+                    self.take(open, docs, mark, newest);
                 }
             }
         }
+    }
+
+    /// Tells how many versions the index has, while it takes in those from one mark to another.
+    fn tell(&self, from: Mark, to: Mark, newest: Mark, (done, all): (u64, usize)) {
+        let Some(tell) = self.progress else { return };
+        let versions = |mark: Mark| u64::try_from(mark.version).unwrap_or_default();
+        let taken = versions(to).saturating_sub(versions(from)).saturating_mul(done) / all.max(1) as u64;
+        tell(Progress {
+            done: versions(from) + taken,
+            total: Some(versions(newest)),
+            what: "versions into the index",
+        });
     }
 
     /// The mark of all there is: the history is frozen, so that it stays.
@@ -296,30 +333,41 @@ impl Reader<'_> {
         Ok(Mark { version, chain: part(chain) })
     }
 
-    /// A part of the chain at a version; `None` where that is gone.
-    fn chain_at(&self, version: i64) -> Result<Option<u64>> {
-        Ok(self.history.chain_at(version)?.map(part))
-    }
-
     /// Takes changed memories in, into the index where they are many.
-    fn take(&self, open: &mut Open, docs: Vec<Doc>, mark: Mark) {
+    fn take(&self, open: &mut Open, docs: Vec<Doc>, mark: Mark, newest: Mark) {
         let is_few = docs.len() + open.tail.len() <= self.most && self.rebuild != Rebuild::OnDisk;
-        if is_few || open.place == Place::Memory || !open.index.has_meaning() {
+        if is_few || !open.index.has_meaning() {
             return open.keep(docs, mark);
         }
+        // Who cannot write reads what others have written.
         if !open.is_anew && open.index.refresh().is_ok() && open.index.seal() != open.base {
             return open.adopt();
         }
+        if open.place == Place::Memory {
+            return open.keep(docs, mark);
+        }
         // What comes later counts.
         let docs: Vec<Doc> = std::mem::take(&mut open.tail).into_docs().into_iter().chain(docs).collect();
+        let base = open.base;
+        let mut told = (0..).zip(&docs).map(|(done, doc)| {
+            self.tell(base, mark, newest, (done, docs.len()));
+            doc.clone()
+        });
         let written = match self.store.make_index_dir() {
-            Ok(_) if open.is_anew => open.index.rebuild(mark, &mut docs.iter().cloned()),
-            Ok(_) => open.index.update(open.base, mark, &mut docs.iter().cloned()),
-            Err(_) if self.rebuild == Rebuild::OnDisk => {
-                open.place = Place::Memory;
-                return;
+            Ok(_) if open.is_anew => open.index.rebuild(mark, &mut told),
+            Ok(_) => open.index.update(base, mark, &mut told),
+            Err(error) => {
+                let why = match error {
+                    Error::Write { why, .. } => why.to_string(),
+                    error => error.to_string(),
+                };
+                self.store.warn(&Error::Index { why });
+                if self.rebuild == Rebuild::OnDisk {
+                    open.place = Place::Memory;
+                    return;
+                }
+                Ok(Written::Busy)
             }
-            Err(_) => Ok(Written::Busy),
         };
         match written {
             Ok(Written::Done) if self.rebuild == Rebuild::Now && open.index.wants_rebuild() => open.clear(),
@@ -328,12 +376,15 @@ impl Reader<'_> {
             Ok(Written::Busy) => open.keep(docs, mark),
             Ok(Written::Lost) => open.adopt(),
             // It cannot be written, or not be read afterwards.
-            Ok(Written::Done) | Err(_) => {
-                open.place = Place::Lost;
-                open.keep(docs, mark);
-            }
+            Ok(Written::Done) => open.lose("it cannot be read", docs, mark),
+            Err(error) => open.lose(error.why(), docs, mark),
         }
     }
+}
+
+/// A part of the chain at a version; `None` where that is gone.
+pub(super) fn chain_at(history: &History, version: i64) -> Result<Option<u64>> {
+    Ok(history.chain_at(version)?.map(part))
 }
 
 /// As much of a chain's hash as a mark holds.
@@ -342,11 +393,11 @@ fn part(chain: Hash) -> u64 {
 }
 
 /// The model of the settings, or the one in the program.
-fn model(store: &Store) -> Result<Arc<Model>> {
+pub(super) fn model(store: &Store) -> Result<Arc<Model>> {
     let model = match &store.settings().search.model {
         None => Model::builtin().map_err(|error| unusable(&error)),
         Some(name) => Model::load(&store.path_beside(name)).map_err(|error| Error::Settings {
-            problem: format!("`[search] model = \"{name}\"` cannot be used: {error}"),
+            problem: format!("`[search] model = \"{name}\"` cannot be used: {}", error.why()),
         }),
     };
     model.map(Arc::new)

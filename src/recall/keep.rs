@@ -117,15 +117,19 @@ impl Recall {
         };
         let (found, changed) = match told {
             // It is stored, whether that is told or not.
-            Some((recall, new)) => beside(&self.aside, move || recall.alike(&new, now).ok(), change),
+            Some((recall, new)) => beside(&self.aside, move || recall.alike(&new, now), change),
             None => (None, change()),
         };
         let ((stored, mut alike), warned) = changed?;
-        alike.extend(found.flatten().unwrap_or_default());
+        match found {
+            Some(Ok(found)) => alike.extend(found),
+            Some(Err(error)) => store.warn(&error),
+            None => {}
+        }
         let similar = most_similar(alike, &stored);
         if !has_room && stored.duplicate_of.is_none() {
             // It is stored, whatever comes of the others.
-            let _ = self.prune_excess(stored.memory_id);
+            let _ = self.prune_excess(stored.memory_id).inspect_err(|error| store.warn(error));
         }
         Ok(Stored { similar, warned, ..stored })
     }

@@ -28,7 +28,7 @@ pub struct Check {
     pub secrets: bool,
 }
 
-/// How far a check is.
+/// How far a check, or another long work, is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
@@ -46,7 +46,7 @@ pub struct Progress {
 pub struct Finding {
     /// What sort of thing, a stable name for programs. Of the history: `chain`, `content`, `database`, `head`, `clock`, `erasure`;
     /// of files: `file`, `name`, `size`, `mode`, `link`, `special`, `mount`, `denied`, `hidden`, `entry` (front matter); of the machine's room: `mode`,
-    /// `gitignore`, `leftover`, `kept`. Of any of them: `secret`, and `unsearched` for what could not be searched for one.
+    /// `gitignore`, `leftover`, `kept`, and, from the command, `index`. Of any of them: `secret`, and `unsearched` for what could not be searched for one.
     pub kind: &'static str,
     /// Whether it is wrong, or only worth knowing.
     pub is_wrong: bool,

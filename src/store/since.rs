@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 
 use super::publish::{Pending, Whose};
 use super::{History, Snapshot, Store};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::hash::Hash;
 use crate::id::MemoryId;
 use crate::journal::{Reach, Told};
@@ -41,10 +41,15 @@ impl Store {
     /// from a history that is frozen ([`History::freeze`]) until they are written: an erasure is pending for so long.
     ///
     /// # Errors
-    /// [`Error::Write`](crate::Error::Write) where it cannot be made, as in a store that was never written to.
+    /// [`Error::Write`] where it cannot be made, as in a store that was never written to.
     pub(crate) fn make_index_dir(&self) -> Result<PathBuf> {
         self.inner.core.base.make_derived()?;
         Ok(self.index_dir())
+    }
+
+    /// Leaves what went wrong beside an answer where [`Store::take_warning`] finds it.
+    pub(crate) fn warn(&self, error: &Error) {
+        self.inner.core.warn(error);
     }
 }
 

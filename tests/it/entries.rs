@@ -333,3 +333,36 @@ fn a_set_of_questions_is_evaluated() {
         assert!(done.err.contains(words), "{set}: {}", done.err);
     }
 }
+
+/// An index of somebody else's. Root may write whatever the mode says, unless it gives that up.
+#[test]
+fn an_index_that_may_only_be_read_is_read_and_one_that_may_not_is_told_of() {
+    let dir = tempfile::tempdir().unwrap();
+    let filled = shell(
+        dir.path(),
+        "umask 077; $MEMDIR init --dir . && n=0; while [ $n -lt 300 ]; do n=$((n + 1)); echo \"Box $n is in room $n$n.\" > memories/$n.md; done; \
+         $MEMDIR retrieve --dir . 'where is box 203' -n 1",
+    );
+    assert!(filled.out.contains("Box 203 is in room 203203.") && filled.err.is_empty(), "{filled:?}");
+    let plainly = |line: &str| {
+        let bare = "setpriv --inh-caps=-all --bounding-set=-all";
+        shell(dir.path(), &format!("if [ $(id -u) = 0 ]; then set -- {bare}; fi; \"$@\" $MEMDIR {line}"))
+    };
+    shell(dir.path(), "chmod -R a-w .memdir/index");
+    let found = plainly("retrieve --dir . 'where is box 203' -n 1");
+    assert!(found.out.contains("Box 203 is in room 203203.") && found.err.is_empty(), "{found:?}");
+    let told = plainly("check --dir .");
+    assert!(
+        told.out.contains("note      .memdir/index: it cannot be written: Permission denied"),
+        "{told:?}"
+    );
+    assert_eq!(told.code, Some(0));
+    let told = plainly("stats --dir .").out;
+    assert!(told.contains("index     300 passages, up to date; it cannot be written: Permission"), "{told}");
+
+    shell(dir.path(), "chmod -R a-r .memdir/index");
+    let found = plainly("retrieve --dir . 'where is box 203' -n 1");
+    assert!(found.out.contains("Box 203 is in room 203203."), "{found:?}");
+    assert!(found.err.starts_with("warning: the index cannot be kept on the disk: Permission"), "{found:?}");
+    shell(dir.path(), "chmod -R u+rwX .memdir/index");
+}

@@ -10,7 +10,7 @@ use super::super::fault::{Fault, complain};
 use super::super::out::{self, Out};
 use super::super::place::{Common, Missing};
 use super::super::when;
-use super::{Filters, joined, recall};
+use super::{Filters, joined, recall_shown};
 use crate::path;
 use crate::recall::Memory;
 use crate::tool::MemoryShown;
@@ -30,7 +30,7 @@ pub(in crate::cli) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
     let opened = args.common.open(Missing::Refuse)?;
     let ask = args.filters.ask(&opened, "", args.limit.unwrap_or(NonZeroUsize::MAX))?;
     let busy = Busy::with("looking");
-    let memories = recall(&opened).list(&ask)?.memories;
+    let memories = recall_shown(&opened, &busy).list(&ask)?.memories;
     drop(busy);
     if memories.is_empty() && !args.common.json {
         complain("There is no such memory.");

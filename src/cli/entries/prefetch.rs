@@ -8,7 +8,7 @@ use super::super::busy::Busy;
 use super::super::fault::{Fault, complain};
 use super::super::out::Out;
 use super::super::place::{Common, Missing};
-use super::recall;
+use super::recall_shown;
 use crate::recall::Prefetch;
 
 #[derive(Debug, clap::Args)]
@@ -31,7 +31,7 @@ pub(in crate::cli) struct Args {
 pub(in crate::cli) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
     let opened = args.common.open(Missing::Refuse)?;
     let busy = Busy::with("looking");
-    let text = recall(&opened).prefetch(&Prefetch {
+    let text = recall_shown(&opened, &busy).prefetch(&Prefetch {
         query: args.query.clone().filter(|query| !query.trim().is_empty()),
         limit: args.limit.get(),
         min_importance: args.min_importance,

@@ -10,7 +10,7 @@ use super::super::fault::{Fault, complain};
 use super::super::out::{self, Out};
 use super::super::place::{Common, Missing};
 use super::super::when;
-use super::{Filters, joined, place, recall};
+use super::{Filters, joined, place, recall_shown};
 use crate::path;
 use crate::recall::{Memory, Retrieved, Terms};
 use crate::tool::MemoryShown;
@@ -43,7 +43,7 @@ impl Args {
         let opened = self.common.open(Missing::Refuse)?;
         let ask = self.filters.ask(&opened, &self.query, self.limit)?;
         let busy = Busy::with("searching");
-        let Retrieved { memories, .. } = recall(&opened).retrieve(&ask)?;
+        let Retrieved { memories, .. } = recall_shown(&opened, &busy).retrieve(&ask)?;
         drop(busy);
         if self.common.json {
             let shown = if self.explain { MemoryShown::explained } else { MemoryShown::new };

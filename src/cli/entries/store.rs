@@ -7,7 +7,7 @@ use super::super::fault::Fault;
 use super::super::out::{self, Out};
 use super::super::place::{Common, Missing, tell_warned};
 use super::super::{ids, pipe, when};
-use super::{check_category, recall};
+use super::{check_category, recall_shown};
 use crate::id::MemoryId;
 use crate::path;
 use crate::recall::{NewEntry, Similar, Stored};
@@ -54,7 +54,7 @@ pub(in crate::cli) fn run(args: &Args, out: &mut Out) -> Result<u8, Fault> {
     check(args, &content)?;
     let opened = args.common.open(Missing::Make)?;
     let busy = Busy::with("storing");
-    let stored = recall(&opened).store(NewEntry {
+    let stored = recall_shown(&opened, &busy).store(NewEntry {
         content,
         category: args.category.clone(),
         importance: args.importance,

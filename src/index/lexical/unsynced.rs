@@ -114,7 +114,10 @@ impl Directory for Unsynced {
     }
 
     fn acquire_lock(&self, lock: &Lock) -> Result<DirectoryLock, LockError> {
-        let file = plain::open_or_make(&self.path.join(&lock.filepath), OpenOptions::new().write(true))
+        let path = self.path.join(&lock.filepath);
+        // It is locked, and not written: who may only read takes it, too.
+        let file = plain::open(&path)
+            .or_else(|_| plain::open_or_make(&path, OpenOptions::new().write(true)))
             .map_err(LockError::wrap_io_error)?;
         if lock.is_blocking {
             file.lock().map_err(LockError::wrap_io_error)?;

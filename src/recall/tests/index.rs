@@ -252,13 +252,109 @@ fn an_index_of_another_journal_is_made_anew_in_a_process_that_lives_long() {
     assert_all_found(&bench.other());
 }
 
-/// A model that is not the one that the index is of, on a disk that takes no index.
+/// On a disk that takes no index.
 #[test]
-fn what_cannot_be_made_anew_on_the_disk_is_made_in_memory() {
+fn what_cannot_be_made_anew_on_the_disk_is_made_in_memory_and_told() {
     let bench = filled();
+    assert!(bench.recall.store_handle().take_warning().is_none());
     fs::remove_dir_all(index_of(&bench)).unwrap();
     fs::write(index_of(&bench), "in the way").unwrap();
-    let recall = bench.other().watching();
+    for recall in [bench.other(), bench.other().watching()] {
+        assert_all_found(&recall);
+        assert_all_found(&recall);
+        let told = recall.store_handle().take_warning().unwrap();
+        assert!(matches!(told, Error::Index { .. }), "{told}");
+    }
+}
+
+/// The thread that makes an index of another model anew fails where nobody waits for it.
+#[test]
+fn what_a_thread_cannot_make_anew_is_told_and_answered() {
+    let bench = filled();
+    let model = concat!(env!("CARGO_MANIFEST_DIR"), "/models/static-256");
+    let settings = format!("[search]\nmodel = \"{model}\"\n");
+    let recall = Recall::new(open(bench.dir.path(), &settings, &bench.clock)).watching();
+    // What is there can be read, and nothing can be put beside it.
+    fs::remove_file(index_of(&bench).join("lock")).unwrap();
+    fs::create_dir(index_of(&bench).join("lock")).unwrap();
     assert_all_found(&recall);
+    let found = ask_until(&recall, "kettle", |found| found.memories[0].terms.semantic > 0.0);
+    assert_eq!(found.memories[0].content, "The kettle is kept in drawer 10.");
+    let told = recall.store_handle().take_warning().unwrap();
+    assert!(matches!(told, Error::Index { .. }), "{told}");
+}
+
+#[test]
+fn how_the_index_stands() {
+    let state = |recall: &Recall| recall.index_state().unwrap();
+    let bench = Bench::new();
+    let model = Some("static-256/1".to_owned());
+    assert_eq!(state(&bench.recall), IndexState { model: model.clone(), ..IndexState::default() });
+    let bench = filled();
+    let whole = IndexState { model: model.clone(), passages: 40, ..IndexState::default() };
+    assert_eq!(state(&bench.recall), whole);
+    bench.store("The xylophone is lent to Ana.");
+    assert_eq!(state(&bench.recall), IndexState { behind: 1, ..whole.clone() });
+
+    let with = |name: &str| {
+        let settings = format!("[search]\nmodel = \"{name}\"\n");
+        state(&Recall::new(open(bench.dir.path(), &settings, &bench.clock)))
+    };
+    let outdated = |why: &str| Some(IndexFault::Outdated(why.to_owned()));
+    let other = with(concat!(env!("CARGO_MANIFEST_DIR"), "/models/static-256"));
+    assert_eq!((other.fault, other.passages, other.behind), (outdated("it is of another model"), 0, 41));
+    let missing = with("missing");
+    assert!(matches!(missing.fault, Some(IndexFault::Model(_))) && missing.model.is_none(), "{missing:?}");
+
+    let generation = fs::read_to_string(index_of(&bench).join("current")).unwrap();
+    let rows = index_of(&bench).join(generation).join("rows");
+    let bytes = fs::read(&rows).unwrap();
+    fs::write(&rows, &bytes[1..]).unwrap();
+    assert!(matches!(state(&bench.recall).fault, Some(IndexFault::Outdated(_))));
+    fs::write(&rows, &bytes).unwrap();
+    assert_eq!(state(&bench.recall), IndexState { behind: 1, ..whole });
+    lose_journal(&bench);
+    let other = bench.other();
+    other.store(entry("The cactus needs water.")).unwrap();
+    assert_eq!(state(&other).fault, outdated("it is of another history"));
+
+    fs::remove_dir_all(index_of(&bench)).unwrap();
+    fs::write(index_of(&bench), "in the way").unwrap();
+    assert!(matches!(state(&other).fault, Some(IndexFault::Closed(_))));
+}
+
+#[test]
+fn who_waits_for_an_index_is_told_how_far_it_is() {
+    let bench = filled();
+    fs::remove_dir_all(index_of(&bench)).unwrap();
+    let told = Arc::<Mutex<Vec<_>>>::default();
+    let heard = Arc::clone(&told);
+    let recall = bench.other().telling(move |progress| lock(&heard).push((progress.done, progress.total)));
     assert_all_found(&recall);
+    let right: Vec<_> = (0..40).map(|done| (done, Some(40))).collect();
+    assert_eq!(*lock(&told), right, "once, when it is made");
+}
+
+#[test]
+fn who_could_not_write_for_a_while_goes_on_with_what_another_process_wrote() {
+    let bench = filled();
+    let lock = index_of(&bench).join("lock");
+    let store = |from: usize| {
+        for n in from..from + 20 {
+            bench.store(&format!("The cactus number {n} is in room {n}."));
+        }
+    };
+    let other = bench.other();
+    fs::remove_file(&lock).unwrap();
+    fs::create_dir(&lock).unwrap();
+    store(0);
+    assert_all_found(&other);
+    assert!(other.store_handle().take_warning().is_some());
+    fs::remove_dir(&lock).unwrap();
+    assert_all_found(&bench.other());
+    for from in [20, 40] {
+        store(from);
+        assert_all_found(&other);
+        assert_eq!(other.index_state().unwrap().behind, 0);
+    }
 }

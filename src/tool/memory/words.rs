@@ -241,9 +241,10 @@ pub(super) fn refused(error: &Error, command: Command, paths: &[&Named]) -> Stri
         Error::NewerJournal { .. } => {
             "Error: The memory directory cannot be written: its journal is of a newer memdir".to_owned()
         }
-        // No command makes overlapping edits, or asks for the history; a store that is open has neither of the others; and their `Display` may name the host's directories.
+        // No command makes overlapping edits, or asks for the history or the index; a store that is open has neither of the others; and their `Display` may name the host's directories.
         Error::Overlap { .. }
         | Error::NoStore { .. }
+        | Error::Index { .. }
         | Error::Settings { .. }
         | Error::Field { .. }
         | Error::NoMemory { .. }
