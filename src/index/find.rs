@@ -6,6 +6,7 @@ use std::collections::hash_map::Entry;
 use super::filter::{admits, admitted};
 use super::lexical::best::Best;
 use super::lexical::statistics::Statistics;
+use super::lexical::words::is_weak;
 use super::lexical::{Asked, asked};
 use super::tail::Known;
 use super::threads;
@@ -87,6 +88,7 @@ fn terms(
         None => Statistics::default(),
     };
     tail.count(&asked, &mut statistics);
+    asked.retain(|asked| !is_weak(&asked.term) || statistics.found(&asked.term) > 0);
     if asked.len() > query.words {
         asked.sort_by_key(|asked| statistics.found(&asked.term));
         asked.truncate(query.words);

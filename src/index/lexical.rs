@@ -17,9 +17,12 @@ use super::manifest::{FORMAT, Manifest};
 use super::vectors::Bitmap;
 
 pub(super) mod best;
+mod fold;
 mod forms;
 pub(super) mod gone;
+mod small;
 pub(super) mod statistics;
+mod stems;
 mod unsynced;
 mod whole;
 pub(super) mod words;
@@ -252,7 +255,7 @@ pub(super) fn asked(text: &str) -> Vec<Asked> {
     let mut asked: Vec<Asked> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     for word in forms.chunk_by(|one, other| one.0 == other.0) {
-        #[expect(clippy::cast_precision_loss, reason = "a word has two forms")]
+        #[expect(clippy::cast_precision_loss, reason = "a word has few forms")]
         let weight = 1.0 / word.len() as f32;
         for (_, term) in word {
             if let Some(&place) = places.get(term) {

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Another format is not read: the index is made anew.
-pub(super) const FORMAT: u32 = 5;
+pub(super) const FORMAT: u32 = 6;
 
 /// How far an index goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

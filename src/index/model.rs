@@ -12,6 +12,8 @@ use std::path::Path;
 
 use serde::Deserialize;
 use tokenizers::Tokenizer;
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
 
 use super::IndexError;
 use table::Table;
@@ -109,6 +111,19 @@ impl Model {
     /// How many numbers a vector has: 1 to 4,096.
     pub(crate) fn dimensions(&self) -> usize {
         self.table.dimensions()
+    }
+
+    /// Whether it knows the words of a text, not its letters alone: of other scripts than the Latin one the table in the program has
+    /// single letters, by which all texts of a script are alike.
+    pub(crate) fn reads(&self, text: &str) -> bool {
+        let letters = || text.chars().filter(|c| c.is_alphabetic());
+        let latin = || {
+            letters().filter(|&c| {
+                c.nfkc()
+                    .all(|c| c < '\u{250}' || ('\u{1e00}'..'\u{1f00}').contains(&c) || is_combining_mark(c))
+            })
+        };
+        matches!(self.pieces, Pieces::Other { .. }) || latin().count() * 2 >= letters().count()
     }
 
     /// The normalised mean of the rows of a text's word pieces; all zero where there are none.

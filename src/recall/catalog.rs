@@ -191,6 +191,11 @@ impl Catalog {
         self.open.as_ref().is_none_or(|open| open.index.has_meaning())
     }
 
+    /// Whether the model knows the words of a text.
+    pub(super) fn reads(&self, text: &str) -> bool {
+        self.open.as_ref().is_none_or(|open| open.index.model().reads(text))
+    }
+
     /// The newest version that it knows.
     pub(super) fn mark(&self) -> i64 {
         self.open.as_ref().map_or(0, |open| open.mark.version)

@@ -3,6 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
+
 use super::{DateTime, Error, MemoryId, MemoryPath, Recall, Result, Utc, rank};
 use crate::index::{Filter, Seen};
 use crate::store::{Found, History};
@@ -16,7 +18,7 @@ use finder::{Finder, Text};
 /// What is asked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ask {
-    /// The question; empty: the newest and most important.
+    /// The question; empty, or nothing but punctuation (`???`, `*`): the newest and most important.
     pub query: String,
     /// One of these categories; empty: any, and plain files.
     pub categories: Vec<String>,
@@ -131,7 +133,7 @@ impl Recall {
     /// # Errors
     /// [`Error::Field`], else what the store says.
     pub fn retrieve(&self, ask: &Ask) -> Result<Retrieved> {
-        if ask.query.trim().is_empty() {
+        if asks_nothing(&ask.query) {
             return self.newest(ask);
         }
         self.found(ask, |found| {
@@ -276,4 +278,11 @@ impl Recall {
     pub(super) fn half_life_days(&self) -> f32 {
         self.store.settings().entries.half_life.as_secs_f32() / 86_400.0
     }
+}
+
+/// Whether there is nothing that a text could have.
+fn asks_nothing(query: &str) -> bool {
+    query
+        .chars()
+        .all(|c| c.is_whitespace() || c.general_category_group() == GeneralCategoryGroup::Punctuation)
 }

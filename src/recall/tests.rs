@@ -14,6 +14,7 @@ mod lifecycle;
 mod pairs;
 mod set;
 mod two_faces;
+mod words;
 
 /// A store with a clock that only a test moves.
 struct Bench {

@@ -58,6 +58,7 @@ const FOREIGN: &[(&str, &[&str])] = &[
     ("regex", &["guard", "text"]),
     ("imara_diff", &["text"]),
     ("tantivy", &["index"]),
+    ("frostem", &["index"]),
     ("tokenizers", &["index"]),
     ("crc32fast", &["index"]),
     ("pulp", &["index"]),

@@ -117,8 +117,10 @@ impl Finder<'_> {
     }
 
     fn candidates(&mut self, ask: &Ask, candidates: usize) -> Result<Vec<Scored>> {
-        let semantic = ask.semantic && self.catalog.has_meaning();
         let text = without_question_words(&ask.query);
+        // What is meant in a language that the model does not know is noise beside the words.
+        let is_read = || !ask.lexical || self.catalog.reads(&text);
+        let semantic = ask.semantic && self.catalog.has_meaning() && is_read();
         let query = Query {
             text: &text,
             filter: &self.filter,
@@ -194,19 +196,27 @@ impl Finder<'_> {
 
 /// What is asked about; all of the text where nothing would be left.
 fn without_question_words(text: &str) -> Cow<'_, str> {
-    // `WHO` is no question, unless all of the text is in capitals.
-    let is_loud = !text.chars().any(char::is_lowercase);
-    let asks = |word: &&str| {
-        let word = word.trim_end_matches(['?', ',', '.', '!']);
-        (is_loud || word.chars().any(char::is_lowercase))
-            && QUESTION_WORDS.iter().any(|known| known.eq_ignore_ascii_case(word))
+    // `WHO` and `The Who` are no questions, unless all of the text is written so.
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let is_long = words.len() > 2;
+    let is_loud = is_long && !text.contains(char::is_lowercase);
+    let is_title = is_long && !words.iter().any(|word| word.starts_with(char::is_lowercase));
+    let asks = |at: usize| {
+        let word = words[at].trim_end_matches(['?', ',', '.', '!']);
+        let begins = at == 0 || words[at - 1].ends_with(['?', '.', '!', ':']);
+        let is_question = if word.contains(char::is_lowercase) {
+            begins || is_title || word.starts_with(char::is_lowercase)
+        } else {
+            is_loud
+        };
+        is_question && QUESTION_WORDS.iter().any(|known| known.eq_ignore_ascii_case(word))
     };
-    if !text.split_whitespace().any(|word| asks(&word)) {
+    if !(0..words.len()).any(asks) {
         return Cow::Borrowed(text);
     }
-    let left: Vec<&str> = text.split_whitespace().filter(|word| !asks(word)).collect();
+    let left: Vec<&str> = (0..words.len()).filter(|&at| !asks(at)).map(|at| words[at]).collect();
     let left = left.join(" ");
-    if left.chars().any(char::is_alphanumeric) { Cow::Owned(left) } else { Cow::Borrowed(text) }
+    if left.contains(char::is_alphanumeric) { Cow::Owned(left) } else { Cow::Borrowed(text) }
 }
 
 #[cfg(test)]
@@ -219,6 +229,10 @@ mod tests {
             ("When did Ana see a doctor?", "Ana see a doctor?"),
             ("HOW MANY\n CATS, AND WHICH?", "CATS, AND"),
             ("What does WHO say of sugar?", "WHO say of sugar?"),
+            ("a concert of The Who", "a concert of The Who"),
+            ("The Who", "The Who"),
+            ("What Does It Mean? Which One?", "It Mean? One?"),
+            ("Ana came. When did Ben?", "Ana came. Ben?"),
             ("Who ?", "Who ?"),
             ("Ana's  cats", "Ana's  cats"),
             ("how `which` works", "`which` works"),
