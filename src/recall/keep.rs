@@ -1,7 +1,8 @@
 //! `memory_store` and `memory_delete`: a new entry, what it is found to be the same as, and the end of one.
 //!
 //! Who may be the same is looked up before; what that comes to is decided inside the store's lock, on the files as they are then
-//! and with what came meanwhile. Who is alike is only told, so it is found while the disk writes.
+//! and with what came meanwhile. Who is alike is only told, so it is found while the disk writes. What is compared is what would
+//! be stored: without what the gate leaves out.
 
 use std::collections::HashMap;
 
@@ -100,24 +101,25 @@ impl Recall {
     pub fn store(&self, new: NewEntry) -> Result<Stored> {
         let store = &self.store;
         let new = field::checked(new, store.settings(), store.now())?;
+        let said = store.settings().guard.leave_out(&new.content).into_owned();
         self.look_before_storing(new.key.is_some())?;
         let is_told = store.settings().entries.on_similar == OnSimilar::Report;
-        let candidates = self.candidates(&new, is_told)?;
+        let candidates = self.candidates(&new, &said, is_told)?;
         let has_room = candidates.has_room;
         let now = store.now();
-        let told = is_told.then(|| (self.clone(), new.clone()));
+        let told = is_told.then(|| (self.clone(), said.clone()));
         let same = store.clone();
         let change = move || {
             store.change_warned(move |snapshot| {
                 let settings = same.settings();
                 let known = read(snapshot, &candidates, &new, settings, now)?;
-                let decision = decide(&new, &known, &settings.entries, now);
+                let decision = decide(&new, &said, &known, &settings.entries, now);
                 carry_out(snapshot, &new, decision, settings, now)
             })
         };
         let (found, changed) = match told {
             // It is stored, whether that is told or not.
-            Some((recall, new)) => beside(&self.aside, move || recall.alike(&new, now).ok(), change),
+            Some((recall, said)) => beside(&self.aside, move || recall.alike(&said, now).ok(), change),
             None => (None, change()),
         };
         let ((stored, mut alike), warned) = changed?;
@@ -165,7 +167,7 @@ impl Recall {
     }
 
     /// Entries that may be the same as a new one, or be superseded by it: where alike ones are not only told of, those, too.
-    fn candidates(&self, new: &NewEntry, is_told: bool) -> Result<Candidates> {
+    fn candidates(&self, new: &NewEntry, said: &str, is_told: bool) -> Result<Candidates> {
         let (mut catalog, history) = self.known_within(LONG_TO_STORE)?;
         let store = &self.store;
         let base = Filter { categories: vec![new.category.clone()], ..self.entries() };
@@ -175,12 +177,12 @@ impl Recall {
             rows.extend(seen.into_iter().map(|seen| (seen.memory, Likeness::default())));
             Ok(())
         };
-        add(&mut catalog, &Filter { fold: Some(fold(&new.content)), ..base.clone() })?;
+        add(&mut catalog, &Filter { fold: Some(fold(said)), ..base.clone() })?;
         if let Some(key) = &new.key {
             add(&mut catalog, &Filter { key: Some(key.clone()), ..base })?;
         }
         if !is_told {
-            rows.extend(self.nearest(&mut catalog, &history, new)?);
+            rows.extend(self.nearest(&mut catalog, &history, said)?);
         }
         let mut all = HashMap::with_capacity(rows.len());
         for (row, likeness) in rows {

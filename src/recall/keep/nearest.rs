@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::NewEntry;
 use super::decide::{Alike, Known, Likeness, MOST_SIMILAR, alike};
 use crate::error::Result;
 use crate::index::{Hit, Hits, Query};
@@ -28,9 +27,9 @@ const SHORT: usize = 1000;
 impl Recall {
     /// Entries that are alike, as the history has them at one moment. Among them may be the one that is new, or those that it is the
     /// same as or supersedes.
-    pub(super) fn alike(&self, new: &NewEntry, now: DateTime<Utc>) -> Result<Vec<Alike>> {
+    pub(super) fn alike(&self, said: &str, now: DateTime<Utc>) -> Result<Vec<Alike>> {
         let (mut catalog, history) = self.known_within(LONG_TO_STORE)?;
-        let nearest = self.nearest(&mut catalog, &history, new)?;
+        let nearest = self.nearest(&mut catalog, &history, said)?;
         drop(catalog);
         let categories = &self.store.settings().entries.categories;
         let mut known = Vec::with_capacity(nearest.len());
@@ -42,7 +41,7 @@ impl Recall {
                 known.push(Known { id: version.memory_id, path: path.clone(), text, record, likeness });
             }
         }
-        Ok(alike(new, &known))
+        Ok(alike(said, &known))
     }
 
     /// The rows of entries that may be alike, and how like they are.
@@ -50,15 +49,15 @@ impl Recall {
         &self,
         catalog: &mut Catalog,
         history: &History,
-        new: &NewEntry,
+        said: &str,
     ) -> Result<HashMap<i64, Likeness>> {
         let is_told = self.store.settings().entries.on_similar == OnSimilar::Report;
         // The model that is in the program knows every word that is not long: those of ASCII are.
-        let by_words = !new.content.is_ascii() || new.content.len() > SHORT || !catalog.has_meaning();
+        let by_words = !said.is_ascii() || said.len() > SHORT || !catalog.has_meaning();
         let (candidates, most) =
             if is_told && !by_words { (NEAREST, NEAREST) } else { (CANDIDATES, LOOKED_AT) };
         let mut query = Query {
-            text: &new.content,
+            text: said,
             filter: &self.entries(),
             candidates,
             words: WORDS,
