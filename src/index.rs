@@ -327,6 +327,11 @@ impl Index {
         &self.model
     }
 
+    /// The model, for who compares texts that are not in it yet.
+    pub(crate) fn shared_model(&self) -> Arc<Model> {
+        Arc::clone(&self.model)
+    }
+
     fn view(&self) -> Option<&View> {
         self.view.as_ref()
     }

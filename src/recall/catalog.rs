@@ -181,6 +181,11 @@ impl Catalog {
         self.open.as_ref().map_or(0, |open| open.mark.version)
     }
 
+    /// The model that it is by.
+    pub(super) fn model(&self) -> Option<Arc<Model>> {
+        self.open.as_ref().map(|open| open.index.shared_model())
+    }
+
     /// No more entries than this are known, told without counting them.
     pub(super) fn most_entries(&self) -> usize {
         self.open.as_ref().map_or(0, |open| open.index.living() + open.tail.len())

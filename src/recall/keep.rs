@@ -4,14 +4,15 @@
 //! and with what came meanwhile. Who is alike is only told, so it is found while the disk writes. What is compared is what would
 //! be stored: without what the gate leaves out.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use super::aside::beside;
 use super::catalog::{Catalog, LONG_TO_STORE};
 use super::record::{CATEGORIES, Record, Times, fold, is_category};
 use super::{DateTime, Error, MemoryId, MemoryPath, Recall, Result, Utc};
 use crate::entry::{self, Value};
-use crate::index::Filter;
+use crate::index::{Filter, Model};
 use crate::journal::Reach;
 use crate::store::{Edit, Found, History, Look, OnSimilar, Recent, RecentState, Settings, Snapshot, Warned};
 use crate::version::Version;
@@ -86,6 +87,8 @@ struct Candidates {
     has_room: bool,
     /// Those that may be the same, or be superseded: where they are, and how like they are.
     all: HashMap<MemoryId, (MemoryPath, Likeness)>,
+    /// By which what comes meanwhile is judged.
+    model: Option<Arc<Model>>,
 }
 
 impl Recall {
@@ -112,7 +115,7 @@ impl Recall {
         let change = move || {
             store.change_warned(move |snapshot| {
                 let settings = same.settings();
-                let known = read(snapshot, &candidates, &new, settings, now)?;
+                let known = read(snapshot, &candidates, &new, &said, settings, now)?;
                 let decision = decide(&new, &said, &known, &settings.entries, now);
                 carry_out(snapshot, &new, decision, settings, now)
             })
@@ -196,7 +199,7 @@ impl Recall {
             all.entry(id).or_insert((path, Likeness::default()));
         }
         let has_room = (catalog.most_entries() as u64) < store.settings().entries.max;
-        Ok(Candidates { mark: catalog.mark(), has_room, all })
+        Ok(Candidates { mark: catalog.mark(), has_room, all, model: catalog.model() })
     }
 
     /// All entries. What has no category, as the note of a session, must not keep out what has one.
@@ -217,14 +220,17 @@ fn read(
     snapshot: &mut Snapshot<'_>,
     candidates: &Candidates,
     new: &NewEntry,
+    said: &str,
     settings: &Settings,
     now: DateTime<Utc>,
 ) -> Result<Vec<Known>> {
     let likeness = |id| candidates.all.get(&id).map(|(_, likeness)| *likeness).unwrap_or_default();
     let mut places: HashMap<MemoryId, MemoryPath> =
         candidates.all.iter().map(|(&id, (path, _))| (id, path.clone())).collect();
+    let mut late = HashSet::new();
     let reach = snapshot.heads_since(candidates.mark, &mut |recent| {
         note(&mut places, &recent);
+        late.insert(recent.memory);
         Ok(())
     })?;
     if reach == Reach::Gap {
@@ -232,6 +238,7 @@ fn read(
         places.clear();
         let _ = snapshot.heads_since(0, &mut |recent| {
             note(&mut places, &recent);
+            late.insert(recent.memory);
             Ok(())
         })?;
     }
@@ -253,6 +260,9 @@ fn read(
     }
     // The oldest survives.
     known.sort_by_key(|one| one.id);
+    if let Some(model) = &candidates.model {
+        nearest::judge(model, said, known.iter_mut().rev().filter(|one| late.contains(&one.id)));
+    }
     Ok(known)
 }
 
@@ -335,3 +345,6 @@ pub(crate) fn categories(settings: &Settings) -> Vec<String> {
     let more = settings.entries.categories.iter().filter(|name| !is_category(name, &[]));
     CATEGORIES.iter().map(|&name| name.to_owned()).chain(more.cloned()).collect()
 }
+
+#[cfg(test)]
+mod tests;

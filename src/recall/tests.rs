@@ -11,6 +11,7 @@ use crate::version::{Log, Operation};
 
 mod index;
 mod lifecycle;
+mod meanwhile;
 mod pairs;
 mod secrets;
 mod set;

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::decide::{Alike, Known, Likeness, MOST_SIMILAR, alike};
 use crate::error::Result;
-use crate::index::{Hit, Hits, Query};
+use crate::index::{Hit, Hits, Model, Query};
 use crate::recall::catalog::{Catalog, LONG_TO_STORE};
 use crate::recall::record::{Record, Times};
 use crate::recall::{DateTime, Recall, Utc, rank};
@@ -21,6 +21,9 @@ const WORDS: usize = 16;
 const LOOKED_AT: usize = 8;
 /// What is less like the text, by words and by meaning, is not looked at: it would not be told.
 const LEAST_LIKELY: f32 = 0.4;
+/// So many passages of what came meanwhile are judged inside the lock (as many changes may wait together), and of each entry.
+const MOST_LATE: usize = 64;
+const MOST_OF_EACH: usize = 4;
 /// A text of at most so many bytes is one passage, and all of it counts for its vector.
 const SHORT: usize = 1000;
 
@@ -82,6 +85,24 @@ impl Recall {
             }
         }
         Ok(nearest)
+    }
+}
+
+/// Finds out how like a text those entries are that came after it was looked for, in their order, as far as there is time for
+/// that: its cosine to their passages, which no index knows yet.
+pub(super) fn judge<'k>(model: &Model, said: &str, late: impl Iterator<Item = &'k mut Known>) {
+    let mut vector = None;
+    let mut left = MOST_LATE;
+    for one in late {
+        if left == 0 {
+            break;
+        }
+        let vector = vector.get_or_insert_with(|| model.embed(said));
+        let mut passages = one.record.found_by(&one.text, &one.path);
+        passages.truncate(MOST_OF_EACH.min(left));
+        left -= passages.len();
+        let cosine = |passage: &String| model.embed(passage).iter().zip(&*vector).map(|(a, b)| a * b).sum();
+        one.likeness.cosine = passages.iter().map(cosine).fold(0.0, f32::max);
     }
 }
 
