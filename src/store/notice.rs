@@ -104,7 +104,7 @@ impl Store {
 
     /// Whether the system tells of what happens to the files.
     #[cfg(feature = "search")]
-    pub(super) fn is_watched(&self) -> bool {
+    pub(crate) fn is_watched(&self) -> bool {
         lock(&self.inner.noticed).watch.is_some()
     }
 

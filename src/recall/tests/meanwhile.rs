@@ -40,3 +40,19 @@ fn of_two_that_are_stored_at_once_the_later_one_names_or_replaces_the_other() {
         assert_eq!(live(&bench.recall), 1, "{both:?}");
     }
 }
+
+#[test]
+fn a_file_that_a_person_made_just_before_counts() {
+    let bench = Bench::new();
+    bench.store("The deploy window is Tuesday morning.");
+    let watching = bench.recall.clone().watching();
+    let ask = Ask { query: "when is the deploy window".into(), ..Ask::default() };
+    for n in 0..3 {
+        watching.retrieve(&ask).unwrap();
+        watching.retrieve(&ask).unwrap();
+        let text = format!("Door {n} is painted {} this year.", ["red", "green", "blue"][n]);
+        let file = bench.dir.path().join(format!("memories/user_preference/hand-{n}.md"));
+        std::fs::write(file, format!("---\nimportance: 3\n---\n{text}\n")).unwrap();
+        assert!(watching.store(entry(&text)).unwrap().duplicate_of.is_some(), "{text}");
+    }
+}
