@@ -330,7 +330,7 @@ impl Index {
         caught(|| find::each(self, tail, filter, each))
     }
 
-    pub(crate) fn model(&self) -> &Model {
+    pub(crate) fn model(&self) -> &Arc<Model> {
         &self.model
     }
 

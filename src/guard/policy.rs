@@ -215,16 +215,32 @@ impl Guard {
         found
     }
 
+    /// A text as it is stored: `[redacted: rule]` in place of what is to be left out, and of nothing else.
+    #[cfg(feature = "search")]
+    pub(crate) fn leave_out<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        if self.mode != Mode::All(Action::Redact)
+            && !self.rules.values().any(|&action| action == Action::Redact)
+        {
+            return Cow::Borrowed(text);
+        }
+        let mut found = self.scan(text.as_bytes());
+        found.retain(|found| found.action == Action::Redact);
+        masked(text, &found)
+    }
+
     /// A text with `[redacted: rule]` in place of every secret, for an answer that quotes it.
     #[must_use]
     pub fn mask<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let found = self.scan(text.as_bytes());
-        if found.is_empty() {
-            return Cow::Borrowed(text);
-        }
-        let masked = without(text.as_bytes(), found.iter());
-        Cow::Owned(String::from_utf8_lossy(&masked).into_owned())
+        masked(text, &self.scan(text.as_bytes()))
     }
+}
+
+fn masked<'t>(text: &'t str, found: &[Found]) -> Cow<'t, str> {
+    if found.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let masked = without(text.as_bytes(), found.iter());
+    Cow::Owned(String::from_utf8_lossy(&masked).into_owned())
 }
 
 /// A text without what was found in it, and a note in the place of each.

@@ -57,7 +57,7 @@ pub(super) fn search(index: &Index, tail: &Tail, query: &Query<'_>) -> Result<Hi
         .flat_map(|(asked, statistics)| asked.iter().map(|asked| statistics.weight(asked).max_score()))
         .sum();
     let (by_words, by_meaning) = (by_words?, by_meaning?);
-    let vector = vector.as_deref().map(|vector| (index.model(), vector));
+    let vector = vector.as_deref().map(|vector| (&**index.model(), vector));
     let hits = join(view, &late, by_words, by_meaning, vector)?;
     Ok(Hits { hits, ideal })
 }

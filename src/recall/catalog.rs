@@ -191,14 +191,14 @@ impl Catalog {
         self.open.as_ref().is_none_or(|open| open.index.has_meaning())
     }
 
-    /// Whether the model knows the words of a text.
-    pub(super) fn reads(&self, text: &str) -> bool {
-        self.open.as_ref().is_none_or(|open| open.index.model().reads(text))
-    }
-
     /// The newest version that it knows.
     pub(super) fn mark(&self) -> i64 {
         self.open.as_ref().map_or(0, |open| open.mark.version)
+    }
+
+    /// The model that it is by.
+    pub(super) fn model(&self) -> Option<&Arc<Model>> {
+        self.open.as_ref().map(|open| open.index.model())
     }
 
     /// No more entries than this are known, told without counting them.

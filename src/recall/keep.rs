@@ -1,16 +1,18 @@
 //! `memory_store` and `memory_delete`: a new entry, what it is found to be the same as, and the end of one.
 //!
 //! Who may be the same is looked up before; what that comes to is decided inside the store's lock, on the files as they are then
-//! and with what came meanwhile. Who is alike is only told, so it is found while the disk writes.
+//! and with what came meanwhile. Who is alike is only told, so it is found while the disk writes. What is compared is what would
+//! be stored: without what the gate leaves out.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use super::aside::beside;
 use super::catalog::{Catalog, LONG_TO_STORE};
 use super::record::{CATEGORIES, Record, Times, fold, is_category};
 use super::{DateTime, Error, MemoryId, MemoryPath, Recall, Result, Utc};
 use crate::entry::{self, Value};
-use crate::index::Filter;
+use crate::index::{Filter, Model};
 use crate::journal::Reach;
 use crate::store::{Edit, Found, History, Look, OnSimilar, Recent, RecentState, Settings, Snapshot, Warned};
 use crate::version::Version;
@@ -85,6 +87,8 @@ struct Candidates {
     has_room: bool,
     /// Those that may be the same, or be superseded: where they are, and how like they are.
     all: HashMap<MemoryId, (MemoryPath, Likeness)>,
+    /// By which what comes meanwhile is judged.
+    model: Option<Arc<Model>>,
 }
 
 impl Recall {
@@ -100,24 +104,25 @@ impl Recall {
     pub fn store(&self, new: NewEntry) -> Result<Stored> {
         let store = &self.store;
         let new = field::checked(new, store.settings(), store.now())?;
+        let said = store.settings().guard.leave_out(&new.content).into_owned();
         self.look_before_storing(new.key.is_some())?;
         let is_told = store.settings().entries.on_similar == OnSimilar::Report;
-        let candidates = self.candidates(&new, is_told)?;
+        let candidates = self.candidates(&new, &said, is_told)?;
         let has_room = candidates.has_room;
         let now = store.now();
-        let told = is_told.then(|| (self.clone(), new.clone()));
+        let told = is_told.then(|| (self.clone(), said.clone()));
         let same = store.clone();
         let change = move || {
             store.change_warned(move |snapshot| {
                 let settings = same.settings();
-                let known = read(snapshot, &candidates, &new, settings, now)?;
-                let decision = decide(&new, &known, &settings.entries, now);
+                let known = read(snapshot, &candidates, &new, &said, settings, now)?;
+                let decision = decide(&new, &said, &known, &settings.entries, now);
                 carry_out(snapshot, &new, decision, settings, now)
             })
         };
         let (found, changed) = match told {
             // It is stored, whether that is told or not.
-            Some((recall, new)) => beside(&self.aside, move || recall.alike(&new, now), change),
+            Some((recall, said)) => beside(&self.aside, move || recall.alike(&said, now), change),
             None => (None, change()),
         };
         let ((stored, mut alike), warned) = changed?;
@@ -169,7 +174,7 @@ impl Recall {
     }
 
     /// Entries that may be the same as a new one, or be superseded by it: where alike ones are not only told of, those, too.
-    fn candidates(&self, new: &NewEntry, is_told: bool) -> Result<Candidates> {
+    fn candidates(&self, new: &NewEntry, said: &str, is_told: bool) -> Result<Candidates> {
         let (mut catalog, history) = self.known_within(LONG_TO_STORE)?;
         let store = &self.store;
         let base = Filter { categories: vec![new.category.clone()], ..self.entries() };
@@ -179,12 +184,12 @@ impl Recall {
             rows.extend(seen.into_iter().map(|seen| (seen.memory, Likeness::default())));
             Ok(())
         };
-        add(&mut catalog, &Filter { fold: Some(fold(&new.content)), ..base.clone() })?;
+        add(&mut catalog, &Filter { fold: Some(fold(said)), ..base.clone() })?;
         if let Some(key) = &new.key {
             add(&mut catalog, &Filter { key: Some(key.clone()), ..base })?;
         }
         if !is_told {
-            rows.extend(self.nearest(&mut catalog, &history, new)?);
+            rows.extend(self.nearest(&mut catalog, &history, said)?);
         }
         let mut all = HashMap::with_capacity(rows.len());
         for (row, likeness) in rows {
@@ -198,7 +203,7 @@ impl Recall {
             all.entry(id).or_insert((path, Likeness::default()));
         }
         let has_room = (catalog.most_entries() as u64) < store.settings().entries.max;
-        Ok(Candidates { mark: catalog.mark(), has_room, all })
+        Ok(Candidates { mark: catalog.mark(), has_room, all, model: catalog.model().cloned() })
     }
 
     /// All entries. What has no category, as the note of a session, must not keep out what has one.
@@ -219,14 +224,17 @@ fn read(
     snapshot: &mut Snapshot<'_>,
     candidates: &Candidates,
     new: &NewEntry,
+    said: &str,
     settings: &Settings,
     now: DateTime<Utc>,
 ) -> Result<Vec<Known>> {
     let likeness = |id| candidates.all.get(&id).map(|(_, likeness)| *likeness).unwrap_or_default();
     let mut places: HashMap<MemoryId, MemoryPath> =
         candidates.all.iter().map(|(&id, (path, _))| (id, path.clone())).collect();
+    let mut late = HashSet::new();
     let reach = snapshot.heads_since(candidates.mark, &mut |recent| {
         note(&mut places, &recent);
+        late.insert(recent.memory);
         Ok(())
     })?;
     if reach == Reach::Gap {
@@ -234,6 +242,7 @@ fn read(
         places.clear();
         let _ = snapshot.heads_since(0, &mut |recent| {
             note(&mut places, &recent);
+            late.insert(recent.memory);
             Ok(())
         })?;
     }
@@ -255,6 +264,9 @@ fn read(
     }
     // The oldest survives.
     known.sort_by_key(|one| one.id);
+    if let Some(model) = &candidates.model {
+        nearest::judge(model, said, known.iter_mut().rev().filter(|one| late.contains(&one.id)));
+    }
     Ok(known)
 }
 
@@ -337,3 +349,6 @@ pub(crate) fn categories(settings: &Settings) -> Vec<String> {
     let more = settings.entries.categories.iter().filter(|name| !is_category(name, &[]));
     CATEGORIES.iter().map(|&name| name.to_owned()).chain(more.cloned()).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -139,6 +139,13 @@ impl Record {
         passages::split(text, self.body, self.body_line)
     }
 
+    /// The passages, each with the words that it is found by beside its own.
+    pub(super) fn found_by(&self, text: &str, path: &MemoryPath) -> Vec<String> {
+        let context = context(self, path);
+        let passage = |span: &Span| format!("{}\n{context}", &text[span.start..span.end]);
+        self.passages(text).iter().map(passage).collect()
+    }
+
     fn facts(&self, text: &str) -> Facts {
         Facts {
             is_entry: self.is_entry,
@@ -193,13 +200,7 @@ pub(super) fn doc(version: &Version, bytes: Option<&[u8]>, categories: &[String]
         return nothing;
     }
     let record = Record::read(text, path, Times::of(version), categories);
-    let context = context(&record, path);
-    let passages = record
-        .passages(text)
-        .iter()
-        .map(|span| format!("{}\n{context}", &text[span.start..span.end]))
-        .collect();
-    Doc { memory: version.memory, facts: record.facts(text), passages }
+    Doc { memory: version.memory, facts: record.facts(text), passages: record.found_by(text, path) }
 }
 
 /// As many tags as an entry may be stored with.

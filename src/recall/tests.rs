@@ -11,7 +11,9 @@ use crate::version::{Log, Operation};
 
 mod index;
 mod lifecycle;
+mod meanwhile;
 mod pairs;
+mod secrets;
 mod set;
 mod two_faces;
 mod words;

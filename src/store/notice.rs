@@ -104,7 +104,7 @@ impl Store {
 
     /// Whether the system tells of what happens to the files.
     #[cfg(feature = "search")]
-    pub(super) fn is_watched(&self) -> bool {
+    pub(crate) fn is_watched(&self) -> bool {
         lock(&self.inner.noticed).watch.is_some()
     }
 
@@ -120,7 +120,9 @@ impl Store {
         noticed: &mut Noticed,
         look: impl FnOnce(&mut Noticed, &Core, Option<History<'_>>, &mut Stamps) -> Result<Survey>,
     ) -> Result<Survey> {
-        let reader = self.reader()?;
+        let spare = self.spare();
+        let kept = spare.upgrade().and_then(|spare| spare.take());
+        let reader = if kept.is_some() { kept } else { self.reader()? };
         let history = reader.as_ref().map(Reader::history);
         let core = &self.inner.core;
         let mut stamps = noticed.stamps.take().or_else(|| load(core)).unwrap_or_default();
@@ -130,6 +132,9 @@ impl Store {
             stamps.unsaved = 0;
         }
         noticed.stamps = Some(stamps);
+        if let (Some(reader), Some(spare)) = (reader, spare.upgrade()) {
+            spare.keep(reader);
+        }
         found
     }
 }

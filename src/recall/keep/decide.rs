@@ -79,8 +79,8 @@ impl Alike {
 }
 
 /// Which of some entries are alike.
-pub(super) fn alike(new: &NewEntry, known: &[Known]) -> Vec<Alike> {
-    let saying = Saying::of(&new.content);
+pub(super) fn alike(said: &str, known: &[Known]) -> Vec<Alike> {
+    let saying = Saying::of(said);
     known.iter().filter_map(|one| Alike::of(&saying, one, &Saying::of(one.content()))).collect()
 }
 
@@ -113,9 +113,10 @@ impl Known {
     }
 }
 
-/// Decides; of several that it is the same as the first one counts.
+/// Decides; of several that it is the same as the first one counts. `said` is what would be stored of its text.
 pub(super) fn decide<'k>(
     new: &NewEntry,
+    said: &str,
     known: &'k [Known],
     entries: &Entries,
     now: DateTime<Utc>,
@@ -124,7 +125,7 @@ pub(super) fn decide<'k>(
         // As nearly always: nothing needs to be read.
         return Decision::default();
     }
-    let saying = Saying::of(&new.content);
+    let saying = Saying::of(said);
     let known: Vec<_> = known.iter().map(|one| (one, Saying::of(one.content()))).collect();
     let may_be_one = |one: &Known| {
         one.is_in(&new.category)

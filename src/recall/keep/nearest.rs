@@ -2,10 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::NewEntry;
 use super::decide::{Alike, Known, Likeness, MOST_SIMILAR, alike};
 use crate::error::Result;
-use crate::index::{Hit, Hits, Query};
+use crate::index::{Hit, Hits, Model, Query};
 use crate::recall::catalog::{Catalog, LONG_TO_STORE};
 use crate::recall::record::{Record, Times};
 use crate::recall::{DateTime, Recall, Utc, rank};
@@ -22,15 +21,18 @@ const WORDS: usize = 16;
 const LOOKED_AT: usize = 8;
 /// What is less like the text, by words and by meaning, is not looked at: it would not be told.
 const LEAST_LIKELY: f32 = 0.4;
+/// So many passages of what came meanwhile are judged inside the lock (as many changes may wait together), and of each entry.
+const MOST_LATE: usize = 64;
+const MOST_OF_EACH: usize = 4;
 /// A text of at most so many bytes is one passage, and all of it counts for its vector.
 const SHORT: usize = 1000;
 
 impl Recall {
     /// Entries that are alike, as the history has them at one moment. Among them may be the one that is new, or those that it is the
     /// same as or supersedes.
-    pub(super) fn alike(&self, new: &NewEntry, now: DateTime<Utc>) -> Result<Vec<Alike>> {
+    pub(super) fn alike(&self, said: &str, now: DateTime<Utc>) -> Result<Vec<Alike>> {
         let (mut catalog, history) = self.known_within(LONG_TO_STORE)?;
-        let nearest = self.nearest(&mut catalog, &history, new)?;
+        let nearest = self.nearest(&mut catalog, &history, said)?;
         drop(catalog);
         let categories = &self.store.settings().entries.categories;
         let mut known = Vec::with_capacity(nearest.len());
@@ -42,7 +44,7 @@ impl Recall {
                 known.push(Known { id: version.memory_id, path: path.clone(), text, record, likeness });
             }
         }
-        Ok(alike(new, &known))
+        Ok(alike(said, &known))
     }
 
     /// The rows of entries that may be alike, and how like they are.
@@ -50,15 +52,15 @@ impl Recall {
         &self,
         catalog: &mut Catalog,
         history: &History,
-        new: &NewEntry,
+        said: &str,
     ) -> Result<HashMap<i64, Likeness>> {
         let is_told = self.store.settings().entries.on_similar == OnSimilar::Report;
         // The model that is in the program knows every word that is not long: those of ASCII are.
-        let by_words = !new.content.is_ascii() || new.content.len() > SHORT || !catalog.has_meaning();
+        let by_words = !said.is_ascii() || said.len() > SHORT || !catalog.has_meaning();
         let (candidates, most) =
             if is_told && !by_words { (NEAREST, NEAREST) } else { (CANDIDATES, LOOKED_AT) };
         let mut query = Query {
-            text: &new.content,
+            text: said,
             filter: &self.entries(),
             candidates,
             words: WORDS,
@@ -83,6 +85,24 @@ impl Recall {
             }
         }
         Ok(nearest)
+    }
+}
+
+/// Finds out how like a text those entries are that came after it was looked for, in their order, as far as there is time for
+/// that: its cosine to their passages, which no index knows yet.
+pub(super) fn judge<'k>(model: &Model, said: &str, late: impl Iterator<Item = &'k mut Known>) {
+    let mut vector = None;
+    let mut left = MOST_LATE;
+    for one in late {
+        if left == 0 {
+            break;
+        }
+        let vector = vector.get_or_insert_with(|| model.embed(said));
+        let mut passages = one.record.found_by(&one.text, &one.path);
+        passages.truncate(MOST_OF_EACH.min(left));
+        left -= passages.len();
+        let cosine = |passage: &String| model.embed(passage).iter().zip(&*vector).map(|(a, b)| a * b).sum();
+        one.likeness.cosine = passages.iter().map(cosine).fold(0.0, f32::max);
     }
 }
 

@@ -119,7 +119,7 @@ impl Finder<'_> {
     fn candidates(&mut self, ask: &Ask, candidates: usize) -> Result<Vec<Scored>> {
         let text = without_question_words(&ask.query);
         // What is meant in a language that the model does not know is noise beside the words.
-        let is_read = || !ask.lexical || self.catalog.reads(&text);
+        let is_read = || !ask.lexical || self.catalog.model().is_none_or(|model| model.reads(&text));
         let semantic = ask.semantic && self.catalog.has_meaning() && is_read();
         let query = Query {
             text: &text,

@@ -33,7 +33,7 @@ fn written(id: MemoryId, path: &MemoryPath, text: String) -> Known {
 /// What becomes of `new`: the place of its duplicate among those that are there, of what it replaces, of what is told.
 fn decided(new: &NewEntry, known: &[Known], entries: &Entries) -> (Option<usize>, Vec<usize>, Vec<usize>) {
     let places: BTreeMap<_, _> = known.iter().zip(0..).map(|(one, n)| (one.id, n)).collect();
-    let decision = decide(new, known, entries, now());
+    let decision = decide(new, &new.content, known, entries, now());
     let duplicate_of = decision.duplicate.map(|(one, _)| one.id);
     let stored = Stored {
         memory_id: duplicate_of.unwrap_or(MemoryId(new_ulid(0))),
@@ -138,7 +138,7 @@ fn a_duplicate_gets_the_tags_of_both_and_the_larger_importance() {
         tags: vec!["Tea".into(), "colour".into()],
         ..new("The house's tea is really green and never sweet.")
     };
-    let (one, text) = decide(&entry, &there, &Entries::default(), now()).duplicate.unwrap();
+    let (one, text) = decide(&entry, &entry.content, &there, &Entries::default(), now()).duplicate.unwrap();
     let merged = written(one.id, &one.path, text);
     assert_eq!(merged.record.importance, Some(4));
     assert_eq!(merged.record.tags, ["tea", "colour"]);
@@ -148,7 +148,7 @@ fn a_duplicate_gets_the_tags_of_both_and_the_larger_importance() {
 #[test]
 fn what_is_found_twice_or_has_ended_is_not_told() {
     let there: Vec<_> = (1..=4).map(|n| known(n, &new(&format!("Tea is green, {n}.")))).collect();
-    let found = || alike(&new("Tea is green."), &there);
+    let found = || alike("Tea is green.", &there);
     let stored = Stored {
         memory_id: there[0].id,
         path: there[0].path.clone(),
