@@ -40,7 +40,7 @@ pub struct Ask {
     pub lexical: bool,
     /// Whether passages are found by their meaning.
     pub semantic: bool,
-    /// Answers that score less do not come back; `None`: the settings say it.
+    /// Answers that score less do not come back; `None`: the settings say it. With a key or tags all of those may.
     pub min_score: Option<f32>,
 }
 
@@ -136,8 +136,9 @@ impl Recall {
         }
         self.found(ask, |found| {
             let scored = found.ranked(ask)?;
-            // Who names a key means it.
-            let least = if ask.key.is_some() { Some(0.0) } else { ask.min_score };
+            // Who names a key or a tag means it, and need not say it again.
+            let is_named = ask.key.is_some() || !ask.tags.is_empty();
+            let least = if is_named { Some(0.0) } else { ask.min_score };
             let least = least.unwrap_or_else(|| found.recall.min_score());
             let answers = scored.into_iter().take_while(|one| one.score >= least);
             Ok(Retrieved { memories: found.answers(answers, ask.limit)? })

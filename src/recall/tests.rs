@@ -12,6 +12,7 @@ use crate::version::{Log, Operation};
 mod index;
 mod lifecycle;
 mod pairs;
+mod score;
 mod set;
 mod two_faces;
 
