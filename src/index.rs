@@ -113,12 +113,16 @@ pub(crate) struct Hit {
 }
 
 /// What was found.
+#[allow(clippy::struct_field_names, reason = "hits are what it has, the rest is of the query")]
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Hits {
     /// Of each passage at most one, in no order.
     pub(crate) hits: Vec<Hit>,
     /// The BM25 that a passage would have which holds every word of the query as often as counts.
     pub(crate) ideal: f32,
+    /// How much of the query the model knows, 0 to 1, and its cosine to a text that says nothing; 0 without a semantic search.
+    pub(crate) known: f32,
+    pub(crate) common: f32,
 }
 
 /// What one row tells without its text.

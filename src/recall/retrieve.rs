@@ -98,7 +98,7 @@ pub struct Memory {
     pub terms: Terms,
 }
 
-/// How a score came about: (relevance + neighbours) × importance.
+/// How a score came about: ((relevance + neighbours) × importance − common) / (1 − common).
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Terms {
@@ -106,12 +106,14 @@ pub struct Terms {
     pub lexical: f32,
     /// By meaning: 0 is unrelated, 1 the same.
     pub semantic: f32,
-    /// Both together, half and half.
+    /// Both together, half and half; words count for more where the model does not know those of the question.
     pub relevance: f32,
     /// What the passages beside it added.
     pub neighbours: f32,
     /// The multiplier of effective importance.
     pub importance: f32,
+    /// What a text that says nothing would have: the same for all answers to a question, and more where that says little.
+    pub common: f32,
 }
 
 /// What was found.
@@ -122,7 +124,10 @@ pub struct Retrieved {
     pub memories: Vec<Memory>,
 }
 
-/// What scores less answers nothing: chosen on the set of questions in `fixtures/retrieval`.
+/// What scores less answers nothing. Of the right answers among the first ten 1.1 % do in `fixtures/retrieval` (1.6 % to the odd
+/// questions, and 3 % with a tenth more), nearly all to questions that share no word with them; in ten real chats (REALTALK, 705
+/// questions) .3 %. Of ten answers to the questions of a chat, put to the set, six remain, and seven or eight if put to another
+/// chat; without a least score it would be ten. What only stands beside an answer has less, too.
 const MIN_SCORE: f32 = 0.1;
 
 impl Recall {

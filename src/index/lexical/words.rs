@@ -37,7 +37,7 @@ pub(in super::super) fn analyzer(what: For) -> TextAnalyzer {
 }
 
 /// English words without content: articles, pronouns, prepositions, auxiliaries, question words, and what contractions leave.
-const EMPTY: &[&str] = &[
+pub(in super::super) const EMPTY: &[&str] = &[
     "a", "about", "am", "an", "and", "are", "aren", "as", "at", "be", "been", "being", "but", "by", "can",
     "could", "couldn", "did", "didn", "do", "does", "doesn", "doing", "don", "for", "from", "had", "hadn",
     "has", "hasn", "have", "haven", "having", "he", "her", "hers", "him", "his", "how", "i", "if", "in",

@@ -161,6 +161,28 @@ fn nothing_known_is_all_zero() {
 }
 
 #[test]
+fn a_question_tells_how_far_it_is_to_be_trusted() {
+    let model = Model::builtin().unwrap();
+    for (text, expected) in [
+        ("where is the teapot?", 1.0),
+        ("Wo ist die Teekanne?", 1.0),
+        ("tea 挂绳 tea 绳", 0.4),
+        ("挂绳坏了多少条", 0.0),
+        ("", 0.0),
+        (&"x".repeat(300), 0.0),
+    ] {
+        let asked = model.question(text);
+        assert!((asked.known - expected).abs() < 1e-6, "{text}: {}", asked.known);
+        assert_eq!(asked.vector, model.embed(text));
+    }
+    let common = |text: &str| model.question(text).common;
+    for (says_nothing, says_something) in [("who are you?", "who brews tea?"), ("and so on", "Leipzig")] {
+        assert!(common(says_nothing) > common(says_something) + 0.2, "{says_nothing}");
+    }
+    assert!(common("").abs() < 1e-6);
+}
+
+#[test]
 fn a_long_text_is_cut() {
     let model = Model::builtin().unwrap();
     let cut = "tea ".repeat(MOST_PIECES);
@@ -234,6 +256,7 @@ fn weights_and_mapping() {
         load(WORDS.as_bytes(), &file)
     };
     let model = all(mapping.clone(), weights.clone()).unwrap();
+    assert!((model.question("tea coffee milk").known - 2.0 / 3.0).abs() < 1e-6);
     let found = model.embed("tea milk");
     assert!((found[0] - 0.6).abs() < 0.01 && (found[1] - 0.8).abs() < 0.01, "{found:?}");
     assert_eq!(model.embed("sugar"), [0.0, 0.0]);

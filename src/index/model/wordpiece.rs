@@ -12,9 +12,10 @@ use super::vocabulary::{Place, Vocabulary};
 /// A word of more characters than this is unknown.
 const LONGEST_WORD: usize = 100;
 
-/// Appends the numbers of the pieces of `text`, at most `limit`. A word that is not made of known pieces has none.
-pub(super) fn pieces(vocabulary: &Vocabulary, text: &str, limit: usize, into: &mut Vec<u32>) {
-    let mut words = Words { vocabulary, word: String::new(), pieces: into };
+/// Appends the numbers of the pieces of `text`, at most `limit`. A word that is not made of known pieces has none; returns how
+/// many of those were met.
+pub(super) fn pieces(vocabulary: &Vocabulary, text: &str, limit: usize, into: &mut Vec<u32>) -> usize {
+    let mut words = Words { vocabulary, word: String::new(), pieces: into, unknown: 0 };
     for c in text.chars() {
         if words.pieces.len() >= limit {
             break;
@@ -22,7 +23,9 @@ pub(super) fn pieces(vocabulary: &Vocabulary, text: &str, limit: usize, into: &m
         words.take(c);
     }
     words.end();
+    let unknown = words.unknown;
     into.truncate(limit);
+    unknown
 }
 
 /// The word that is being read, and the pieces of those before.
@@ -30,6 +33,7 @@ struct Words<'a> {
     vocabulary: &'a Vocabulary,
     word: String,
     pieces: &'a mut Vec<u32>,
+    unknown: usize,
 }
 
 impl Words<'_> {
@@ -79,7 +83,9 @@ impl Words<'_> {
     /// Cuts the word into pieces, each time the longest that is known.
     fn end(&mut self) {
         let (word, before) = (self.word.as_str(), self.pieces.len());
-        let mut start = if word.chars().nth(LONGEST_WORD).is_some() { word.len() } else { 0 };
+        let is_long = word.chars().nth(LONGEST_WORD).is_some();
+        let mut start = if is_long { word.len() } else { 0 };
+        self.unknown += usize::from(is_long);
         while start < word.len() {
             let place = if start == 0 { Place::Begins } else { Place::Continues };
             let longest = word.len().min(start + self.vocabulary.longest());
@@ -87,6 +93,7 @@ impl Words<'_> {
             let found = ends.find_map(|end| Some((self.vocabulary.number(&word[start..end], place)?, end)));
             let Some((number, end)) = found else {
                 self.pieces.truncate(before);
+                self.unknown += 1;
                 break;
             };
             self.pieces.push(number);

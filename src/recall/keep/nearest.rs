@@ -87,7 +87,7 @@ impl Recall {
 }
 
 /// The memories that are alike at all, the likeliest first.
-fn likely(Hits { hits, ideal }: Hits) -> Vec<(i64, Likeness)> {
+fn likely(Hits { hits, ideal, .. }: Hits) -> Vec<(i64, Likeness)> {
     let likeness =
         |hit: Hit| (hit.memory, Likeness { cosine: hit.semantic, words: rank::by_words(hit.lexical, ideal) });
     let mut likely: Vec<(i64, Likeness)> = hits

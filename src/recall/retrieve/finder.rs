@@ -128,11 +128,7 @@ impl Finder<'_> {
             semantic,
         };
         let hits = self.catalog.search(&self.recall.store, &self.history, &query)?;
-        let words = match (ask.lexical, semantic) {
-            (true, false) => 1.0,
-            (false, true) => 0.0,
-            _ => rank::WORDS,
-        };
+        let words = if ask.lexical { rank::words(&hits) } else { 0.0 };
         Ok(rank::rank(hits, words, self.filter.now, self.recall.half_life_days()))
     }
 
@@ -160,6 +156,7 @@ impl Finder<'_> {
                 relevance: one.relevance,
                 neighbours: one.neighbours,
                 importance: one.importance,
+                common: one.common,
             };
             memories.push(memory);
             rows.push(one.hit.memory);
