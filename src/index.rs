@@ -121,6 +121,8 @@ pub(crate) struct Hits {
     pub(crate) hits: Vec<Hit>,
     /// The BM25 that a passage would have which holds every word of the query as often as counts.
     pub(crate) ideal: f32,
+    /// The cosine of the query to a text that says nothing; 0 without a semantic search.
+    pub(crate) common: f32,
 }
 
 /// What one row tells without its text.

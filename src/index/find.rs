@@ -31,8 +31,10 @@ pub(super) fn search(index: &Index, tail: &Tail, query: &Query<'_>) -> Result<Hi
         .collect();
     let late = Late(late);
     let asked = if query.lexical { Some(terms(view, tail, query)?) } else { None };
-    let vector = query.semantic.then(|| index.model().embed(query.text));
-    let vector = vector.filter(|vector| vector.iter().any(|value| value.abs() > 0.0));
+    let meant = query.semantic.then(|| index.model().question(query.text));
+    let meant = meant.filter(|(vector, _)| vector.iter().any(|value| value.abs() > 0.0));
+    let common = meant.as_ref().map_or(0.0, |(_, common)| *common);
+    let vector = meant.map(|(vector, _)| vector);
     let vectors = view.and_then(|view| view.vectors.as_ref()).zip(vector.as_ref());
     let likely = vectors.map(|(vectors, vector)| vectors.likely(vector, query.candidates, admitted.as_ref()));
     let by_words = || match &asked {
@@ -59,7 +61,7 @@ pub(super) fn search(index: &Index, tail: &Tail, query: &Query<'_>) -> Result<Hi
     let (by_words, by_meaning) = (by_words?, by_meaning?);
     let vector = vector.as_deref().map(|vector| (&**index.model(), vector));
     let hits = join(view, &late, by_words, by_meaning, vector)?;
-    Ok(Hits { hits, ideal })
+    Ok(Hits { hits, ideal, common })
 }
 
 /// Passages of the tail that a filter admits.

@@ -20,7 +20,7 @@ pub(super) mod best;
 mod fold;
 mod forms;
 pub(super) mod gone;
-mod small;
+pub(super) mod small;
 pub(super) mod statistics;
 mod stems;
 mod unsynced;

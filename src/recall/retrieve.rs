@@ -42,7 +42,7 @@ pub struct Ask {
     pub lexical: bool,
     /// Whether passages are found by their meaning.
     pub semantic: bool,
-    /// Answers that score less do not come back; `None`: the settings say it.
+    /// Answers that score less do not come back; `None`: the settings say it, but with a key or tags all may.
     pub min_score: Option<f32>,
 }
 
@@ -100,7 +100,7 @@ pub struct Memory {
     pub terms: Terms,
 }
 
-/// How a score came about: (relevance + neighbours) × importance.
+/// How a score came about: ((relevance + neighbours) × importance − common) / (1 − common).
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Terms {
@@ -108,12 +108,14 @@ pub struct Terms {
     pub lexical: f32,
     /// By meaning: 0 is unrelated, 1 the same.
     pub semantic: f32,
-    /// Both together, half and half.
+    /// Both together, half and half; words alone where the model does not know the script of the question.
     pub relevance: f32,
     /// What the passages beside it added.
     pub neighbours: f32,
     /// The multiplier of effective importance.
     pub importance: f32,
+    /// What a text that says nothing would have: the same for all answers to a question, and more where that says little.
+    pub common: f32,
 }
 
 /// What was found.
@@ -124,7 +126,10 @@ pub struct Retrieved {
     pub memories: Vec<Memory>,
 }
 
-/// What scores less answers nothing: chosen on the set of questions in `fixtures/retrieval`.
+/// What scores less answers nothing. Of the right answers among the first ten 1.1 % do in `fixtures/retrieval` (1.6 % to the odd
+/// questions, and 3 % with a tenth more), nearly all to questions that share no word with them; in ten real chats (REALTALK, 705
+/// questions) .3 %. Of ten answers to the questions of a chat, put to the set, six remain, and seven or eight if put to another
+/// chat; without a least score it would be ten. What only stands beside an answer has less, too.
 const MIN_SCORE: f32 = 0.1;
 
 impl Recall {
@@ -138,9 +143,10 @@ impl Recall {
         }
         self.found(ask, |found| {
             let scored = found.ranked(ask)?;
-            // Who names a key means it.
-            let least = if ask.key.is_some() { Some(0.0) } else { ask.min_score };
-            let least = least.unwrap_or_else(|| found.recall.min_score());
+            // Who names a key or a tag means it, and need not say it again.
+            let is_named = ask.key.is_some() || !ask.tags.is_empty();
+            let usual = || if is_named { 0.0 } else { found.recall.min_score() };
+            let least = ask.min_score.unwrap_or_else(usual);
             let answers = scored.into_iter().take_while(|one| one.score >= least);
             Ok(Retrieved { memories: found.answers(answers, ask.limit)? })
         })

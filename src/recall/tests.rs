@@ -13,6 +13,7 @@ mod index;
 mod lifecycle;
 mod meanwhile;
 mod pairs;
+mod score;
 mod secrets;
 mod set;
 mod two_faces;

@@ -24,7 +24,7 @@ const LENGTHS: [u16; 26] = {
 
 const LONGEST: usize = 8;
 
-const SMALL: &[&str] = &[
+pub(in super::super) const SMALL: &[&str] = &[
     "a", "about", "am", "an", "and", "are", "aren", "as", "at", "be", "been", "being", "but", "by", "can",
     "could", "couldn", "did", "didn", "do", "does", "doesn", "doing", "don", "for", "from", "had", "hadn",
     "has", "hasn", "have", "haven", "having", "he", "her", "hers", "him", "his", "how", "i", "if", "in",

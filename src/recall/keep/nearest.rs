@@ -107,7 +107,7 @@ pub(super) fn judge<'k>(model: &Model, said: &str, late: impl Iterator<Item = &'
 }
 
 /// The memories that are alike at all, the likeliest first.
-fn likely(Hits { hits, ideal }: Hits) -> Vec<(i64, Likeness)> {
+fn likely(Hits { hits, ideal, .. }: Hits) -> Vec<(i64, Likeness)> {
     let likeness =
         |hit: Hit| (hit.memory, Likeness { cosine: hit.semantic, words: rank::by_words(hit.lexical, ideal) });
     let mut likely: Vec<(i64, Likeness)> = hits

@@ -162,6 +162,7 @@ impl Finder<'_> {
                 relevance: one.relevance,
                 neighbours: one.neighbours,
                 importance: one.importance,
+                common: one.common,
             };
             memories.push(memory);
             rows.push(one.hit.memory);
