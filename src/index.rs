@@ -115,6 +115,7 @@ pub(crate) struct Hit {
 }
 
 /// What was found.
+#[allow(clippy::struct_field_names, reason = "hits are what it has, the rest is of the query")]
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Hits {
     /// Of each passage at most one, in no order.
