@@ -74,7 +74,7 @@ impl Fold<'_> {
         let mut room = float(target) - (size - all);
         let mut stays = self.choose(&candidates, room);
         // What stands where something was counts, too. All that may go does before a conversation cannot fit.
-        if self.is_over() && self.sent <= MOST_MESSAGES {
+        if unit == Unit::Tokens && self.is_over() && self.sent <= MOST_MESSAGES {
             room -= self.excess(&candidates, &stays);
             stays = self.choose(&candidates, room);
             if self.excess(&candidates, &stays) > 0.0 {

@@ -171,6 +171,29 @@ fn what_must_stay_does_not_depend_on_when_the_rest_went() {
     says_what_it_takes(&adds, 1, false, 450).unwrap();
 }
 
+/// A cut by messages that makes room enough takes no more than it would if there were room anyway.
+#[test]
+fn a_budget_of_messages_is_kept_to_where_the_window_is_full_as_well() {
+    let turns = (0..21).map(|n| {
+        let text = format!("{n} {}", super::prose(400));
+        if n % 2 == 0 { super::user(&text) } else { super::assistant(&text) }
+    });
+    let transcript = super::transcript(&turns.collect::<Vec<_>>());
+    let policy = |limit| Policy {
+        profile: profile(Binding::Ignore, limit),
+        output: 0,
+        ..Policy::new(Budget::messages(21, 10).unwrap(), vec![Strategy::SlidingWindow])
+    };
+    let sent = |plan: &Plan| -> Vec<_> {
+        let sent = plan.atoms.iter().filter(|atom| atom.fate.is_sent());
+        sent.flat_map(|atom| atom.messages.clone()).collect()
+    };
+    let all = plan(&transcript, &Policy { strategies: vec![], ..policy(1 << 40) }).unwrap().tokens;
+    let roomy = plan(&transcript, &policy(1 << 40)).unwrap();
+    assert!((8..=10).contains(&sent(&roomy).len()), "{:?}", sent(&roomy));
+    assert_eq!(sent(&plan(&transcript, &policy(all - 1)).unwrap()), sent(&roomy));
+}
+
 /// A conversation of which nothing was left out.
 fn talked(steps: &[Step]) -> Transcript {
     let policy = Policy {
