@@ -40,7 +40,9 @@ impl Busy {
             let bar = ProgressBar::new_spinner().with_message(what);
             bar.set_draw_target(ProgressDrawTarget::stderr());
             while goes_on(TICK) {
-                match *lock(&known) {
+                // Who tells does not wait for the terminal.
+                let progress = *lock(&known);
+                match progress {
                     Some(progress) => show(&bar, progress),
                     None => bar.tick(),
                 }

@@ -1,4 +1,4 @@
-//! What there is on the disk, without anything being made, mended or locked: for people who want to know.
+//! What there is on the disk, without anything being made or mended but the files of its locks: for people who want to know.
 #![allow(clippy::disallowed_methods, reason = "derived data in its own directory, not memories")]
 
 use std::io::ErrorKind;

@@ -72,15 +72,21 @@ mod tests {
     /// For what happens at once.
     const PATIENCE: Duration = Duration::from_secs(60);
 
+    const OVER: &str =
+        "---\nimportance: 5\nexpires_at: 2020-01-01T00:00:00Z\n---\nThe sprint ends on Friday.\n";
+
+    fn put(dir: &Path, name: &str, text: &str) {
+        let edit = Edit::write(&at(name), text);
+        let made: Result<()> = open(dir).change(move |_| Ok((vec![edit.clone()], ())));
+        made.unwrap();
+    }
+
     /// A store with an entry whose time is over, and one that stays.
     fn filled(settings: &str) -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("memdir.toml"), settings).unwrap();
-        let over = "---\nimportance: 5\nexpires_at: 2020-01-01T00:00:00Z\n---\nThe sprint ends on Friday.\n";
-        let edits = [("over.md", over), ("stays.md", "---\nimportance: 1\n---\nThe user likes tea.\n")];
-        let edits = edits.map(|(name, text)| Edit::write(&at(name), text)).to_vec();
-        let made: Result<()> = open(dir.path()).change(move |_| Ok((edits.clone(), ())));
-        made.unwrap();
+        put(dir.path(), "over.md", OVER);
+        put(dir.path(), "stays.md", "---\nimportance: 1\n---\nThe user likes tea.\n");
         dir
     }
 
@@ -164,17 +170,19 @@ mod tests {
         assert!(is_there(dir.path(), "over.md"));
     }
 
-    /// The server itself, from a client's side: what it asks first is answered, and it is told of what went.
+    /// The server itself, from a client's side: who subscribed is told of what goes.
     #[test]
     fn a_server_prunes_and_tells_who_has_subscribed() {
-        let dir = filled("");
+        let dir = filled("lock_wait = \"1ms\"\n");
         let server = Server::new(open(dir.path()), None, |_| ()).unwrap();
+        // Nothing goes before somebody has subscribed.
+        let lock = File::options().write(true).open(dir.path().join(".memdir/lock")).unwrap();
+        lock.lock().unwrap();
         let (client, server_end) = tokio::io::duplex(1 << 16);
         let (input, output) = tokio::io::split(server_end);
         let (answers, mut asked) = tokio::io::split(client);
         run(async {
-            let rounds = Rounds { first: Duration::from_millis(50), ..OFTEN };
-            let ended = tokio::spawn(server.serve_on(input, output, 1 << 20, rounds));
+            let ended = tokio::spawn(server.serve_on(input, output, 1 << 20, OFTEN));
             let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}});
             let uri = json!({"uri": "memory:///memories/"});
             for (id, method, params) in [(1, "initialize", hello), (2, "resources/subscribe", uri)] {
@@ -182,11 +190,14 @@ mod tests {
                 asked.write_all(format!("{line}\n").as_bytes()).await.unwrap();
             }
             let mut lines = BufReader::new(answers).lines();
-            let mut heard = Vec::new();
-            while heard.last() != Some(&json!("memory:///memories/project_context/over.md")) {
+            let mut uri = Value::Null;
+            while uri != "memory:///memories/project_context/over.md" {
                 let line = lines.next_line().await.unwrap().unwrap();
                 let message: Value = serde_json::from_str(&line).unwrap();
-                heard.push(message["params"]["uri"].clone());
+                uri = message["params"]["uri"].clone();
+                if message["id"] == 2 {
+                    lock.unlock().unwrap();
+                }
             }
             assert!(!is_there(dir.path(), "over.md"));
             asked.shutdown().await.unwrap();

@@ -366,12 +366,12 @@ impl Reader<'_> {
                     Error::Write { why, .. } => why.to_string(),
                     error => error.to_string(),
                 };
-                self.store.warn(&Error::Index { why });
                 if self.rebuild == Rebuild::OnDisk {
+                    self.store.warn(&Error::Index { why });
                     open.place = Place::Memory;
                     return;
                 }
-                Ok(Written::Busy)
+                Err(IndexError::new(why))
             }
         };
         match written {

@@ -33,7 +33,7 @@ pub enum IndexFault {
 }
 
 impl Recall {
-    /// How the index stands. Nothing is made or mended.
+    /// How the index stands. Nothing is made or mended, but for the files of its locks.
     ///
     /// # Errors
     /// What the journal says.

@@ -364,5 +364,12 @@ fn an_index_that_may_only_be_read_is_read_and_one_that_may_not_is_told_of() {
     let found = plainly("retrieve --dir . 'where is box 203' -n 1");
     assert!(found.out.contains("Box 203 is in room 203203."), "{found:?}");
     assert!(found.err.starts_with("warning: the index cannot be kept on the disk: Permission"), "{found:?}");
-    shell(dir.path(), "chmod -R u+rwX .memdir/index");
+    shell(dir.path(), "chmod -R u+rwX .memdir/index && rm -r .memdir/index && chmod a-w .memdir");
+
+    // Told once, by a process that is asked often.
+    let ask = r#"{"name": "memory_retrieve", "input": {"query": "where is box 203"}}"#;
+    let asked = plainly(&format!("call --dir . <<'end'\n{ask}\n{ask}\n{ask}\nend"));
+    assert_eq!(asked.out.matches("Box 203 is in room 203203.").count(), 3, "{asked:?}");
+    assert_eq!(asked.err.matches("warning: the index cannot be kept").count(), 1, "{}", asked.err);
+    shell(dir.path(), "chmod u+w .memdir");
 }

@@ -91,9 +91,9 @@ fn facts(memory: &Memory) -> String {
 }
 
 fn explain(memory: &Memory, out: &mut Out) -> ControlFlow<()> {
-    let Terms { lexical, semantic, relevance, neighbours, importance, common, .. } = memory.terms;
+    let Terms { lexical, semantic, relevance, neighbours, importance, .. } = memory.terms;
     let terms = format!(
-        "words {lexical:.3}, meaning {semantic:.3}: relevance {relevance:.3}, neighbours +{neighbours:.3}, importance ×{importance:.3}, in common −{common:.3}"
+        "words {lexical:.3}, meaning {semantic:.3}: relevance {relevance:.3}, neighbours +{neighbours:.3}, importance ×{importance:.3}"
     );
     out.line(format_args!("    {}", out.paint(out::FAINT, terms)))
 }
