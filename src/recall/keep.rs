@@ -1,8 +1,8 @@
 //! `memory_store` and `memory_delete`: a new entry, what it is found to be the same as, and the end of one.
 //!
 //! Who may be the same is looked up before; what that comes to is decided inside the store's lock, on the files as they are then
-//! and with what came meanwhile. Who is alike is only told, so it is found while the disk writes. What is compared is what would
-//! be stored: without what the gate leaves out.
+//! and with what came meanwhile, which is judged there. Who else is alike is only told, so it is found while the disk writes. What
+//! is compared is what would be stored: without what the gate leaves out.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

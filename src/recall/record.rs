@@ -140,10 +140,10 @@ impl Record {
     }
 
     /// The passages, each with the words that it is found by beside its own.
-    pub(super) fn found_by(&self, text: &str, path: &MemoryPath) -> Vec<String> {
+    pub(super) fn found_by(&self, text: &str, path: &MemoryPath) -> impl Iterator<Item = String> {
         let context = context(self, path);
-        let passage = |span: &Span| format!("{}\n{context}", &text[span.start..span.end]);
-        self.passages(text).iter().map(passage).collect()
+        let passage = move |span: Span| format!("{}\n{context}", &text[span.start..span.end]);
+        self.passages(text).into_iter().map(passage)
     }
 
     fn facts(&self, text: &str) -> Facts {
@@ -200,7 +200,7 @@ pub(super) fn doc(version: &Version, bytes: Option<&[u8]>, categories: &[String]
         return nothing;
     }
     let record = Record::read(text, path, Times::of(version), categories);
-    Doc { memory: version.memory, facts: record.facts(text), passages: record.found_by(text, path) }
+    Doc { memory: version.memory, facts: record.facts(text), passages: record.found_by(text, path).collect() }
 }
 
 /// As many tags as an entry may be stored with.

@@ -133,8 +133,10 @@ pub(super) fn decide<'k>(
             // Another key is another thing, however it is worded.
             && (one.record.key.is_none() || new.key.is_none() || one.record.key == new.key)
     };
-    let same =
-        known.iter().find(|(one, old)| may_be_one(one) && (saying.is_same(old) || saying.is_near(old)));
+    // In the same words before in nearly the same: else two would have them.
+    let find =
+        |is_one: &dyn Fn(&Saying) -> bool| known.iter().find(|(one, old)| may_be_one(one) && is_one(old));
+    let same = find(&|old| saying.is_same(old)).or_else(|| find(&|old| saying.is_near(old)));
     // Front matter that cannot be edited in place is a person's own form of YAML: that entry stays, and this one beside it.
     let duplicate = same.and_then(|(one, old)| {
         let text = merged(one, new, saying.is_same(old), now).ok()?;

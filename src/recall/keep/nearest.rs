@@ -98,16 +98,17 @@ pub(super) fn judge<'k>(model: &Model, said: &str, late: impl Iterator<Item = &'
             break;
         }
         let vector = vector.get_or_insert_with(|| model.embed(said));
-        let mut passages = one.record.found_by(&one.text, &one.path);
-        passages.truncate(MOST_OF_EACH.min(left));
-        left -= passages.len();
-        let cosine = |passage: &String| model.embed(passage).iter().zip(&*vector).map(|(a, b)| a * b).sum();
-        one.likeness.cosine = passages.iter().map(cosine).fold(0.0, f32::max);
+        let passages = one.record.found_by(&one.text, &one.path).take(MOST_OF_EACH.min(left));
+        let cosines = passages.map(|passage| {
+            left -= 1;
+            model.embed(&passage).iter().zip(&*vector).map(|(a, b)| a * b).sum()
+        });
+        one.likeness.cosine = cosines.fold(0.0, f32::max);
     }
 }
 
 /// The memories that are alike at all, the likeliest first.
-fn likely(Hits { hits, ideal, .. }: Hits) -> Vec<(i64, Likeness)> {
+fn likely(Hits { hits, ideal }: Hits) -> Vec<(i64, Likeness)> {
     let likeness =
         |hit: Hit| (hit.memory, Likeness { cosine: hit.semantic, words: rank::by_words(hit.lexical, ideal) });
     let mut likely: Vec<(i64, Likeness)> = hits

@@ -125,6 +125,16 @@ fn front_matter_in_a_form_of_its_own_is_left_as_it_is() {
 }
 
 #[test]
+fn what_is_in_the_same_words_goes_before_what_is_nearly() {
+    let texts =
+        ["The house's tea is really green and never sweet.", "the house's tea is green and never sweet"];
+    let there: Vec<_> = (1..).zip(texts).map(|(n, text)| known(n, &new(text))).collect();
+    for (n, text) in texts.into_iter().enumerate() {
+        assert_eq!(decided(&new(text), &there, &Entries::default()).0, Some(n), "{text}");
+    }
+}
+
+#[test]
 fn a_duplicate_gets_the_tags_of_both_and_the_larger_importance() {
     let there = [known(
         1,
