@@ -115,15 +115,12 @@ pub(crate) struct Hit {
 }
 
 /// What was found.
-#[allow(clippy::struct_field_names, reason = "hits are what it has, the rest is of the query")]
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Hits {
     /// Of each passage at most one, in no order.
     pub(crate) hits: Vec<Hit>,
     /// The BM25 that a passage would have which holds every word of the query as often as counts.
     pub(crate) ideal: f32,
-    /// The cosine of the query to a text that says nothing; 0 without a semantic search.
-    pub(crate) common: f32,
 }
 
 /// What one row tells without its text.

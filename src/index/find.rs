@@ -7,7 +7,7 @@ use super::filter::{admits, admitted};
 use super::lexical::best::Best;
 use super::lexical::statistics::Statistics;
 use super::lexical::words::is_weak;
-use super::lexical::{Asked, asked};
+use super::lexical::{self, Asked};
 use super::tail::Known;
 use super::threads;
 use super::vectors::Bitmap;
@@ -31,10 +31,8 @@ pub(super) fn search(index: &Index, tail: &Tail, query: &Query<'_>) -> Result<Hi
         .collect();
     let late = Late(late);
     let asked = if query.lexical { Some(terms(view, tail, query)?) } else { None };
-    let meant = query.semantic.then(|| index.model().question(query.text));
-    let meant = meant.filter(|(vector, _)| vector.iter().any(|value| value.abs() > 0.0));
-    let common = meant.as_ref().map_or(0.0, |(_, common)| *common);
-    let vector = meant.map(|(vector, _)| vector);
+    let vector = query.semantic.then(|| index.model().embed(query.text));
+    let vector = vector.filter(|vector| vector.iter().any(|value| value.abs() > 0.0));
     let vectors = view.and_then(|view| view.vectors.as_ref()).zip(vector.as_ref());
     let likely = vectors.map(|(vectors, vector)| vectors.likely(vector, query.candidates, admitted.as_ref()));
     let by_words = || match &asked {
@@ -61,7 +59,7 @@ pub(super) fn search(index: &Index, tail: &Tail, query: &Query<'_>) -> Result<Hi
     let (by_words, by_meaning) = (by_words?, by_meaning?);
     let vector = vector.as_deref().map(|vector| (&**index.model(), vector));
     let hits = join(view, &late, by_words, by_meaning, vector)?;
-    Ok(Hits { hits, ideal, common })
+    Ok(Hits { hits, ideal })
 }
 
 /// Passages of the tail that a filter admits.
@@ -83,14 +81,17 @@ fn terms(
     tail: &Tail,
     query: &Query<'_>,
 ) -> Result<(Vec<Asked>, Statistics), IndexError> {
-    let mut asked = asked(query.text);
+    let mut asked = lexical::asked(query.text, |_| true);
     let names = asked.iter().map(|asked| asked.term.as_str());
     let mut statistics = match view {
         Some(view) => view.lexical.statistics(names)?,
         None => Statistics::default(),
     };
     tail.count(&asked, &mut statistics);
-    asked.retain(|asked| !is_weak(&asked.term) || statistics.found(&asked.term) > 0);
+    let is_missing = |term: &str| is_weak(term) && statistics.found(term) == 0;
+    if asked.iter().any(|asked| is_missing(&asked.term)) {
+        asked = lexical::asked(query.text, |term| !is_missing(term));
+    }
     if asked.len() > query.words {
         asked.sort_by_key(|asked| statistics.found(&asked.term));
         asked.truncate(query.words);

@@ -20,7 +20,7 @@ pub(super) mod best;
 mod fold;
 mod forms;
 pub(super) mod gone;
-pub(super) mod small;
+mod small;
 pub(super) mod statistics;
 mod stems;
 mod unsynced;
@@ -245,13 +245,14 @@ impl Lexical {
     }
 }
 
-/// The terms of a query. The forms of one word share its weight; a word that is said twice weighs twice.
-pub(super) fn asked(text: &str) -> Vec<Asked> {
+/// The terms of a query, of those that count. The forms of one word share its weight; a word that is said twice weighs twice.
+pub(super) fn asked(text: &str, counts: impl Fn(&str) -> bool) -> Vec<Asked> {
     let mut analyzer = analyzer(For::Query);
     let mut stream = analyzer.token_stream(text);
     let mut forms: Vec<(usize, String)> = Vec::new();
     stream.process(&mut |token| forms.push((token.position, token.text.clone())));
     forms.dedup();
+    forms.retain(|(_, term)| counts(term));
     let mut asked: Vec<Asked> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     for word in forms.chunk_by(|one, other| one.0 == other.0) {

@@ -9,7 +9,6 @@ use std::borrow::Cow;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::OnceLock;
 
 use serde::Deserialize;
 use tokenizers::Tokenizer;
@@ -17,7 +16,6 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
 use super::IndexError;
-use super::lexical::small::SMALL;
 use table::Table;
 use vocabulary::Vocabulary;
 
@@ -45,8 +43,6 @@ pub(crate) struct Model {
     id: String,
     pieces: Pieces,
     table: Table,
-    /// The vector of a text that says nothing, once it is asked for.
-    common: OnceLock<Vec<f32>>,
 }
 
 /// What cuts a text into word pieces.
@@ -76,12 +72,7 @@ impl Model {
     pub(crate) fn builtin() -> Result<Self, IndexError> {
         let vocabulary = Vocabulary::of(VOCABULARY).ok_or_else(|| fault("its vocabulary is too large"))?;
         let table = Table::read(Cow::Borrowed(TENSORS))?;
-        Ok(Self {
-            id: BUILTIN.to_owned(),
-            pieces: Pieces::Builtin(vocabulary),
-            table,
-            common: OnceLock::new(),
-        })
+        Ok(Self { id: BUILTIN.to_owned(), pieces: Pieces::Builtin(vocabulary), table })
     }
 
     /// A model2vec directory: `tokenizer.json` and `model.safetensors`.
@@ -109,7 +100,6 @@ impl Model {
             id,
             pieces: Pieces::Other { tokenizer, unknown },
             table: Table::read(Cow::Owned(tensors))?,
-            common: OnceLock::new(),
         })
     }
 
@@ -154,16 +144,6 @@ impl Model {
             }
         }
         self.table.mean(&tokens)
-    }
-
-    /// A question as a vector, and its cosine to a text that says nothing. That is how near it is to any text: over eleven stores
-    /// that have nothing to do with each other, it and the mean cosine to all that is stored correlate by .93 in the mean, at least
-    /// by .90.
-    pub(crate) fn question(&self, text: &str) -> (Vec<f32>, f32) {
-        let vector = self.embed(text);
-        let common = self.common.get_or_init(|| self.embed(&SMALL.join(", ")));
-        let common = vector.iter().zip(common).map(|(a, b)| a * b).sum();
-        (vector, common)
     }
 }
 

@@ -2,8 +2,7 @@
 //!
 //! Words and meaning are each brought to 0 to 1 by what a good answer would have, and added up. On the questions of
 //! `fixtures/retrieval` that order is as good as the one by the range of each among the candidates (min-max: recall@10 .787
-//! and .788), and the sum is absolute: it says whether the best hit is any good. A text that says nothing is nearer to some questions than
-//! to others; what it would have for an answer is taken off, and 1 stays 1. That is the same for all answers to a question.
+//! and .788), and the sum is absolute: it says whether the best hit is any good.
 
 use crate::index::{Hit, Hits};
 
@@ -41,8 +40,6 @@ pub(super) struct Scored {
     pub(super) neighbours: f32,
     /// The multiplier of effective importance.
     pub(super) importance: f32,
-    /// What a text that says nothing would have.
-    pub(super) common: f32,
 }
 
 /// Importance decayed by age: importance × 2^(−age / half-life). What is pinned does not age.
@@ -61,24 +58,18 @@ pub(super) fn by_words(lexical: f32, ideal: f32) -> f32 {
     if good > 0.0 { lexical / good } else { 0.0 }
 }
 
-/// How good an answer is by meaning alone: 0 is unrelated, 1 the same.
-fn by_meaning(cosine: f32) -> f32 {
-    ((cosine - UNRELATED) / (1.0 - UNRELATED)).max(0.0)
-}
-
 /// Scores the candidates, best first; `words` is the share of words in that, 0 to 1, and the rest is meaning.
 pub(super) fn rank(hits: Hits, words: f32, now: i64, half_life_days: f32) -> Vec<Scored> {
-    let Hits { hits, ideal, common } = hits;
-    let common = (1.0 - words) * by_meaning(common);
+    let Hits { hits, ideal } = hits;
     let mut scored: Vec<Scored> = hits
         .into_iter()
         .map(|hit| {
             let lexical = by_words(hit.lexical, ideal);
-            let semantic = by_meaning(hit.semantic);
+            let semantic = ((hit.semantic - UNRELATED) / (1.0 - UNRELATED)).max(0.0);
             let relevance = words * lexical + (1.0 - words) * semantic;
             let effective = effective(hit.importance, hit.pinned, hit.updated, now, half_life_days);
             let importance = 1.0 - IMPORTANCE + IMPORTANCE * (effective / MOST_IMPORTANT).min(1.0);
-            Scored { score: 0.0, lexical, semantic, relevance, neighbours: 0.0, importance, common, hit }
+            Scored { score: 0.0, lexical, semantic, relevance, neighbours: 0.0, importance, hit }
         })
         .collect();
     add_neighbours(&mut scored);
@@ -93,7 +84,7 @@ pub(super) fn rank(hits: Hits, words: f32, now: i64, half_life_days: f32) -> Vec
     });
     // More than every word once is no better than that to who reads it, but comes first.
     for one in &mut scored {
-        one.score = ((one.score - common).max(0.0) / (1.0 - common).max(f32::EPSILON)).min(1.0);
+        one.score = one.score.min(1.0);
     }
     scored
 }
@@ -139,10 +130,7 @@ mod tests {
     }
 
     fn order(hits: Vec<Hit>) -> Vec<i64> {
-        rank(Hits { hits, ideal: 10.0, common: 0.0 }, WORDS, 0, 30.0)
-            .iter()
-            .map(|one| one.hit.memory)
-            .collect()
+        rank(Hits { hits, ideal: 10.0 }, WORDS, 0, 30.0).iter().map(|one| one.hit.memory).collect()
     }
 
     #[test]
@@ -156,29 +144,10 @@ mod tests {
 
     #[test]
     fn scores_are_absolute() {
-        let best = |hits: Vec<Hit>| rank(Hits { hits, ideal: 10.0, common: 0.0 }, WORDS, 0, 30.0)[0].score;
+        let best = |hits: Vec<Hit>| rank(Hits { hits, ideal: 10.0 }, WORDS, 0, 30.0)[0].score;
         assert!(best(vec![hit(1, 0.4, 0.05), hit(2, 0.2, 0.02)]) < 0.1, "a bad best hit scores low");
         assert!(best(vec![hit(1, 9.5, 0.95), hit(2, 0.2, 0.02)]) > 0.8);
         assert!(best(vec![hit(1, 0.0, 0.0)]) == 0.0);
-    }
-
-    #[test]
-    fn what_says_nothing_scores_nothing() {
-        let scores = |common: f32, words: f32| -> Vec<(i64, f32)> {
-            // A text that says nothing; a weak answer, a good one, and the same text.
-            let hits = vec![hit(1, 0.0, common), hit(3, 1.0, 0.4), hit(5, 5.0, 0.7), hit(7, 6.25, 1.0)];
-            let hits = Hits { hits, ideal: 10.0, common };
-            rank(hits, words, 0, 0.0).iter().map(|one| (one.hit.memory, one.score)).collect()
-        };
-        let (little, much) = (scores(0.1, WORDS), scores(0.5, WORDS));
-        assert_eq!(much.iter().map(|one| one.0).collect::<Vec<_>>()[..2], [7, 5]);
-        assert!(much.iter().any(|&(memory, score)| memory == 1 && score == 0.0), "{much:?}");
-        for (best, other) in much[..2].iter().zip(&little) {
-            assert_eq!(best.0, other.0, "the order does not depend on it");
-            assert!(best.1 < other.1);
-        }
-        assert!(much[0].1 > 0.95 && much[1].1 > 0.6, "what is good stays so: {much:?}");
-        assert!(scores(1.0, 0.0).iter().all(|one| one.1 == 0.0), "a question that says nothing");
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Small words: English words without content are passed over, but where their case says that they are names (`WHO`, `The Who`, the
 //! `AND` gate, `Will`).
 
+use super::words::For;
+
 /// Whether a word has no content: articles, pronouns, prepositions, auxiliaries, question words, and what
 /// contractions leave.
 pub(super) fn is_small(word: &str) -> bool {
@@ -24,7 +26,7 @@ const LENGTHS: [u16; 26] = {
 
 const LONGEST: usize = 8;
 
-pub(in super::super) const SMALL: &[&str] = &[
+const SMALL: &[&str] = &[
     "a", "about", "am", "an", "and", "are", "aren", "as", "at", "be", "been", "being", "but", "by", "can",
     "could", "couldn", "did", "didn", "do", "does", "doesn", "doing", "don", "for", "from", "had", "hadn",
     "has", "hasn", "have", "haven", "having", "he", "her", "hers", "him", "his", "how", "i", "if", "in",
@@ -44,8 +46,7 @@ const FEW: usize = 3;
 /// Where small words of a text are names.
 pub(super) struct Names<'t> {
     text: &'t str,
-    /// Whether the text tells something, or asks.
-    tells: bool,
+    what: For,
     /// A question that is one small word asks by that.
     is_alone: bool,
     /// The line that was looked at last: where it ends, and what its case says.
@@ -62,8 +63,8 @@ struct Case {
 }
 
 impl<'t> Names<'t> {
-    pub(super) fn new(text: &'t str, tells: bool) -> Self {
-        Self { text, tells, is_alone: !tells && is_alone(text), line: None }
+    pub(super) fn new(text: &'t str, what: For) -> Self {
+        Self { text, what, is_alone: what == For::Query && is_alone(text), line: None }
     }
 
     /// Whether a small word that stands at some place is a name.
@@ -79,7 +80,9 @@ impl<'t> Names<'t> {
             return !self.case(at).is_loud;
         }
         // `the Beatles` and `The Beatles` are the same.
-        word != "The" && (self.tells && PEOPLE.contains(&word) || !self.begins(at) && !self.case(at).is_title)
+        word != "The"
+            && (self.what == For::Document && PEOPLE.contains(&word)
+                || !self.begins(at) && !self.case(at).is_title)
     }
 
     fn case(&mut self, at: usize) -> Case {
@@ -163,8 +166,8 @@ mod tests {
             let at = text.find('[').unwrap();
             let word = &text[at + 1..text.find(']').unwrap()];
             let text = text.replace(['[', ']'], "");
-            let has = |tells| Names::new(&text, tells).has(at, word);
-            assert_eq!((has(true), has(false)), (told, asked), "{text}");
+            let has = |what| Names::new(&text, what).has(at, word);
+            assert_eq!((has(For::Document), has(For::Query)), (told, asked), "{text}");
         }
     }
 }

@@ -1,5 +1,6 @@
-//! Words without their endings (Snowball). The script says which language it is: Latin letters count as English, Cyrillic ones as
-//! Russian, Devanagari as Hindi.
+//! Words without their endings (Snowball, but for Arabic). The script says which language it is: Latin letters count as English,
+//! Cyrillic ones as Russian, Devanagari as Hindi. Other minor versions of the stemmers may have other stems: then the format of the
+//! index is another one, too.
 
 use std::borrow::Cow;
 

@@ -161,17 +161,6 @@ fn nothing_known_is_all_zero() {
 }
 
 #[test]
-fn a_question_tells_how_near_it_is_to_any_text() {
-    let model = Model::builtin().unwrap();
-    assert_eq!(model.question("where is the teapot?").0, model.embed("where is the teapot?"));
-    let common = |text: &str| model.question(text).1;
-    for (says_nothing, says_something) in [("who are you?", "who brews tea?"), ("and so on", "Leipzig")] {
-        assert!(common(says_nothing) > common(says_something) + 0.2, "{says_nothing}");
-    }
-    assert!(common("").abs() < 1e-6);
-}
-
-#[test]
 fn a_long_text_is_cut() {
     let model = Model::builtin().unwrap();
     let cut = "tea ".repeat(MOST_PIECES);

@@ -162,7 +162,6 @@ impl Finder<'_> {
                 relevance: one.relevance,
                 neighbours: one.neighbours,
                 importance: one.importance,
-                common: one.common,
             };
             memories.push(memory);
             rows.push(one.hit.memory);
@@ -217,6 +216,8 @@ fn without_question_words(text: &str) -> Cow<'_, str> {
     }
     let left: Vec<&str> = (0..words.len()).filter(|&at| !asks(at)).map(|at| words[at]).collect();
     let left = left.join(" ");
+    // Of the few words that are left, capitals would say something.
+    let left = if is_loud { left.to_lowercase() } else { left };
     if left.contains(char::is_alphanumeric) { Cow::Owned(left) } else { Cow::Borrowed(text) }
 }
 
@@ -228,7 +229,8 @@ mod tests {
     fn a_question_is_about_what_is_left() {
         for (text, left) in [
             ("When did Ana see a doctor?", "Ana see a doctor?"),
-            ("HOW MANY\n CATS, AND WHICH?", "CATS, AND"),
+            ("HOW MANY\n CATS, AND WHICH?", "cats, and"),
+            ("WHO IS IT?", "is it?"),
             ("What does WHO say of sugar?", "WHO say of sugar?"),
             ("a concert of The Who", "a concert of The Who"),
             ("The Who", "The Who"),

@@ -83,7 +83,6 @@ struct TermsShown {
     relevance: f64,
     neighbours: f64,
     importance: f64,
-    common: f64,
 }
 
 impl<'a> StoredShown<'a> {
@@ -137,10 +136,10 @@ impl<'a> MemoryShown<'a> {
     /// The same with how the score came about.
     #[cfg(feature = "cli")]
     pub(crate) fn explained(memory: &'a Memory) -> Self {
-        let Terms { lexical, semantic, relevance, neighbours, importance, common } = memory.terms;
-        let [lexical, semantic, relevance, neighbours, importance, common] =
-            [lexical, semantic, relevance, neighbours, importance, common].map(decimals);
-        let terms = TermsShown { lexical, semantic, relevance, neighbours, importance, common };
+        let Terms { lexical, semantic, relevance, neighbours, importance } = memory.terms;
+        let [lexical, semantic, relevance, neighbours, importance] =
+            [lexical, semantic, relevance, neighbours, importance].map(decimals);
+        let terms = TermsShown { lexical, semantic, relevance, neighbours, importance };
         Self { terms: Some(terms), ..Self::new(memory) }
     }
 }
