@@ -138,15 +138,21 @@ impl Recall {
         if asks_nothing(&ask.query) {
             return self.newest(ask);
         }
-        self.found(ask, |found| {
+        // Who names a key or a tag means it, and need not say it again.
+        let is_named = ask.key.is_some() || !ask.tags.is_empty();
+        let usual = || if is_named { 0.0 } else { self.min_score() };
+        let least = ask.min_score.unwrap_or_else(usual);
+        let mut retrieved = self.found(ask, |found| {
             let scored = found.ranked(ask)?;
-            // Who names a key or a tag means it, and need not say it again.
-            let is_named = ask.key.is_some() || !ask.tags.is_empty();
-            let usual = || if is_named { 0.0 } else { found.recall.min_score() };
-            let least = ask.min_score.unwrap_or_else(usual);
             let answers = scored.into_iter().take_while(|one| one.score >= least);
             Ok(Retrieved { memories: found.answers(answers, ask.limit)? })
-        })
+        })?;
+        if is_named && least <= 0.0 && retrieved.memories.is_empty() {
+            // The question has no word that a text may have, and no meaning.
+            retrieved = self.newest(ask)?;
+            retrieved.memories.iter_mut().for_each(|memory| memory.score = 0.0);
+        }
+        Ok(retrieved)
     }
 
     /// The memories that meet the filters of `ask`, without ranking: newest first. Its query is not looked at.

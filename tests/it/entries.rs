@@ -367,7 +367,7 @@ fn an_index_that_may_only_be_read_is_read_and_one_that_may_not_is_told_of() {
     shell(dir.path(), "chmod -R u+rwX .memdir/index && rm -r .memdir/index && chmod a-w .memdir");
 
     // Told once, by a process that is asked often.
-    let ask = r#"{"name": "memory_retrieve", "input": {"query": "where is box 203"}}"#;
+    let ask = r#"{"type": "tool_use", "id": "1", "name": "memory_retrieve", "input": {"query": "where is box 203"}}"#;
     let asked = plainly(&format!("call --dir . <<'end'\n{ask}\n{ask}\n{ask}\nend"));
     assert_eq!(asked.out.matches("Box 203 is in room 203203.").count(), 3, "{asked:?}");
     assert_eq!(asked.err.matches("warning: the index cannot be kept").count(), 1, "{}", asked.err);

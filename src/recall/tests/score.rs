@@ -42,5 +42,9 @@ fn who_names_a_tag_means_it() {
     let tags = vec!["editor".to_owned()];
     bench.recall.store(NewEntry { tags: tags.clone(), ..entry("Helix, with the dark theme.") }).unwrap();
     let ask = Ask { query: "deployment window".to_owned(), tags, ..Ask::default() };
-    assert_eq!(bench.asked(&ask), ["Helix, with the dark theme."]);
+    for query in ["deployment window", "the", "猫", "🎉"] {
+        let ask = Ask { query: query.to_owned(), ..ask.clone() };
+        assert_eq!(bench.asked(&ask), ["Helix, with the dark theme."], "{query}");
+        assert_eq!(bench.asked(&Ask { min_score: Some(0.5), ..ask }), [""; 0], "{query}");
+    }
 }
