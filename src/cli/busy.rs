@@ -62,8 +62,10 @@ impl Busy {
 
 /// Shows how far it is.
 pub(super) fn show(bar: &ProgressBar, progress: Progress) {
-    let style = ProgressStyle::with_template("{wide_bar} {human_pos}/{human_len} {msg}");
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    if bar.length().is_none() {
+        let style = ProgressStyle::with_template("{wide_bar} {human_pos}/{human_len} {msg}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    }
     bar.set_length(progress.total.unwrap_or(progress.done));
     bar.set_message(progress.what);
     bar.set_position(progress.done);

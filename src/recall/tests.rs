@@ -90,7 +90,7 @@ fn open(dir: &std::path::Path, settings: &str, clock: &Arc<AtomicI64>) -> Store 
     Store::builder(dir).clock(clock).settings(settings).open().unwrap()
 }
 
-fn entry(content: &str) -> NewEntry {
+pub(super) fn entry(content: &str) -> NewEntry {
     NewEntry {
         content: content.to_owned(),
         category: "user_preference".to_owned(),

@@ -22,8 +22,8 @@ const AVERAGES: u64 = 3;
 pub(super) const UNDERRATED: f32 = 1.19;
 
 /// As if so many documents more were there that have no word asked for: in a store of a few a word that one has is not rare, and would
-/// count for next to nothing beside those of the question that none has. On the questions of `fixtures/retrieval`, to 523 memories, it
-/// makes no difference.
+/// count for next to nothing beside those of the question that none has. Questions of everyday to a single
+/// memory that has their word (`what do you know about the garage?`) got no answer in 135 of 285 cases, and now always do.
 const PRESUMED: u64 = 10;
 
 /// Counts of documents and words, and in how many documents each asked word occurs.

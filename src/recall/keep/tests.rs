@@ -1,16 +1,8 @@
 use super::*;
+use crate::recall::tests::entry;
 
 const OLDER: &str = "On weekends the user mostly goes hiking in the mountains.";
 const NEWER: &str = "The user goes to the mountains for hikes at the weekend.";
-
-fn entry(content: &str) -> NewEntry {
-    NewEntry {
-        content: content.to_owned(),
-        category: "user_preference".to_owned(),
-        importance: 3,
-        ..NewEntry::default()
-    }
-}
 
 /// What becomes of an entry when another one is stored after its candidates were looked up: what it replaces, and what is told.
 fn decided_after(settings: &str, meanwhile: &[&str]) -> (Vec<MemoryId>, Vec<Similar>, Vec<MemoryId>) {
